@@ -199,7 +199,7 @@ func TestArchivesThatAreNotRead(t *testing.T) {
 	red := flat(t, 64, 64, color.NRGBA{250, 0, 0, 255})
 	whole := must(os.ReadFile(zipped(t, "own.zip", map[string][]byte{"a.png": red})))(t)
 	for says, change := range map[string]func(entry []byte){
-		"it is encrypted": func(entry []byte) { entry[8] |= 1 }, "compressed by bzip2": func(entry []byte) { entry[10] = 12 },
+		"it is encrypted": func(entry []byte) { entry[8] |= 1 }, "compressed with bzip2": func(entry []byte) { entry[10] = 12 },
 	} {
 		b := slices.Clone(whole)
 		change(b[bytes.Index(b, []byte("PK\x01\x02")):])

@@ -145,7 +145,7 @@ func (t *tarTree) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if f.size > stat.Size()-f.at {
-		return nil, errors.New("the archive is truncated before its end")
+		return nil, errors.New("the archive is truncated before the end of the file")
 	}
 	b := make([]byte, f.size)
 	_, err = t.file.ReadAt(b, f.at)

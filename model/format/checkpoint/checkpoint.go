@@ -14,6 +14,6 @@ type Tensor struct {
 type File struct {
 	Config  model.Config
 	Step    int               // gradient steps behind these tensors
-	Meta    map[string]string // what else travels with it: seed, engine, scores
-	Tensors map[string]Tensor // by PyTorch's names: "encoder.0.weight", "symbols" …
+	Meta    map[string]string // other metadata: seed, engine, scores
+	Tensors map[string]Tensor // by PyTorch name: "encoder.0.weight", "symbols" …
 }

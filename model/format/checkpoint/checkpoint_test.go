@@ -47,10 +47,10 @@ func TestWriteAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what was written is not what is read (-written +read):\n%s", diff)
+		t.Errorf("read differs from written (-written +read):\n%s", diff)
 	}
 	if names := list(t, filepath.Dir(path)); len(names) != 1 {
-		t.Errorf("the folder holds %v, want the checkpoint alone", names)
+		t.Errorf("the folder has %v, want only the checkpoint", names)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestReadFS(t *testing.T) {
 	}
 }
 
-// The bytes are the format's: u64 length, JSON, data; the header is padded to a multiple of 8.
+// TestFormat checks the bytes of the format: u64 length, JSON, data; the header is padded to a multiple of 8.
 func TestFormat(t *testing.T) {
 	var raw bytes.Buffer
 	if err := Encode(&raw, File{Tensors: map[string]Tensor{"b": {[]int{1}, []float32{2}}, "a": {[]int{1}, []float32{1}}}}); err != nil {
@@ -94,7 +94,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// 1, -2 and 0.5 in every dtype that can be read.
+// TestDTypes reads 1, -2 and 0.5 in every supported dtype.
 func TestDTypes(t *testing.T) {
 	for dtype, data := range map[string]string{
 		"F32":  "\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x00\x00\x3f",
@@ -113,7 +113,7 @@ func TestDTypes(t *testing.T) {
 	}
 }
 
-// A file from elsewhere may lack our metadata, and keeps its own.
+// TestForeignMetadata: a file from another program may lack our metadata and keeps its own.
 func TestForeignMetadata(t *testing.T) {
 	got, err := decode(`{"__metadata__":{"format":"pt","author":"someone"}}`, "")
 	if err != nil {
@@ -124,33 +124,33 @@ func TestForeignMetadata(t *testing.T) {
 	}
 }
 
-// Every damage is refused with a sentence that says what and where.
+// TestDamage: every damage is an error that says what is damaged and where.
 func TestDamage(t *testing.T) {
 	const one = `{"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	for name, c := range map[string]struct{ head, data, want string }{
-		"not JSON":              {`{"t":`, "", "its header is not a JSON object"},
-		"a list":                {`[1]`, "", "its header is not a JSON object"},
+		"not JSON":              {`{"t":`, "", "the header is not a JSON object"},
+		"a list":                {`[1]`, "", "the header is not a JSON object"},
 		"data cut short":        {one, "1234567", `tensor "t": bytes 0 to 8 lie outside the 7 bytes of data`},
 		"bytes after the end":   {one, "123456789", "1 bytes follow the last tensor"},
-		"unknown dtype":         {strings.Replace(one, "F32", "I64", 1), "12345678", `dtype "I64" is none of F32`},
+		"unknown dtype":         {strings.Replace(one, "F32", "I64", 1), "12345678", `dtype "I64" is not supported; use F32`},
 		"shape of more":         {strings.Replace(one, "[2]", "[3]", 1), "12345678", `tensor "t": 8 bytes do not hold shape [3] of F32`},
 		"shape of half":         {strings.Replace(one, "[0,8]", "[0,7]", 1), "1234567", `tensor "t": 7 bytes do not hold`},
 		"negative shape":        {strings.Replace(one, "[2]", "[-2]", 1), "12345678", "shape [-2] is impossible"},
 		"endless shape":         {strings.Replace(one, "[2]", "[4294967296,4294967296,4]", 1), "12345678", "is impossible"},
-		"fractional shape":      {strings.Replace(one, "[2]", "[2.5]", 1), "12345678", `tensor "t": its entry cannot be read`},
-		"many axes":             {strings.Replace(one, "[2]", "[2"+strings.Repeat(",1", 40)+"]", 1), "12345678", "a shape of 41 axes"},
+		"fractional shape":      {strings.Replace(one, "[2]", "[2.5]", 1), "12345678", `tensor "t": its header entry cannot be read`},
+		"many axes":             {strings.Replace(one, "[2]", "[2"+strings.Repeat(",1", 40)+"]", 1), "12345678", "a shape with 41 axes"},
 		"negative offset":       {strings.Replace(one, "[0,8]", "[-8,0]", 1), "12345678", "lie outside"},
 		"offsets backwards":     {strings.Replace(one, "[0,8]", "[8,0]", 1), "12345678", "lie outside"},
 		"offsets beyond":        {strings.Replace(one, "[0,8]", "[0,9223372036854775807]", 1), "12345678", "lie outside"},
 		"one offset":            {strings.Replace(one, "[0,8]", "[0]", 1), "12345678", "lacks dtype, shape or two data_offsets"},
 		"no shape":              {`{"t":{"dtype":"F32","data_offsets":[0,8]}}`, "12345678", "lacks dtype, shape or two data_offsets"},
-		"entry not an object":   {`{"t":3}`, "", `tensor "t": its entry cannot be read`},
+		"entry not an object":   {`{"t":3}`, "", `tensor "t": its header entry cannot be read`},
 		"a hole":                {strings.Replace(one, "[0,8]", "[4,12]", 1), "123456789012", "bytes 0 to 4 before it belong to no tensor"},
 		"overlap":               {`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, "123456789012", `tensor "b": its data at byte 4 overlaps`},
-		"metadata of numbers":   {`{"__metadata__":{"step":3}}`, "", "its metadata is not a table of strings"},
-		"step not a number":     {`{"__metadata__":{"step":"soon"}}`, "", `its step is "soon", not a count`},
-		"step below 0":          {`{"__metadata__":{"step":"-1"}}`, "", `its step is "-1", not a count`},
-		"configuration garbled": {`{"__metadata__":{"config":"{"}}`, "", "its configuration cannot be read"},
+		"metadata of numbers":   {`{"__metadata__":{"step":3}}`, "", "the metadata is not a JSON object of strings"},
+		"step not a number":     {`{"__metadata__":{"step":"soon"}}`, "", `the step "soon" is not a number of steps`},
+		"step below 0":          {`{"__metadata__":{"step":"-1"}}`, "", `the step "-1" is not a number of steps`},
+		"configuration garbled": {`{"__metadata__":{"config":"{"}}`, "", "the configuration cannot be read"},
 		"unknown parameter":     {`{"__metadata__":{"config":"{\"warp\":1}"}}`, "", `unknown field "warp"`},
 	} {
 		_, err := decode(c.head, c.data)
@@ -160,7 +160,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A whole file cut anywhere, or a length that lies, is refused; nothing is allocated on the word of the length.
+// TestTruncation: a file truncated anywhere, or with a false length, is an error, and memory is not allocated from a false length.
 func TestTruncation(t *testing.T) {
 	var raw bytes.Buffer
 	if err := Encode(&raw, sample(t)); err != nil {
@@ -171,7 +171,7 @@ func TestTruncation(t *testing.T) {
 			t.Fatalf("a file cut at byte %d of %d was read", n, raw.Len())
 		}
 	}
-	// The size may also be stale: the file shrank between being measured and being read.
+	// The size may be stale if the file shrank before it was read.
 	if _, err := Decode(bytes.NewReader(raw.Bytes()[:raw.Len()-1]), int64(raw.Len())); err == nil || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("a file that shrank gives %v", err)
 	}
@@ -182,14 +182,14 @@ func TestTruncation(t *testing.T) {
 		_, err := Decode(bytes.NewReader(lie), 8)
 		runtime.ReadMemStats(&after)
 		if err == nil || after.TotalAlloc-before.TotalAlloc > 1<<20 {
-			t.Errorf("a header said to take %d bytes: %v, %d bytes allocated", length, err, after.TotalAlloc-before.TotalAlloc)
+			t.Errorf("a header that claims %d bytes: %v, %d bytes allocated", length, err, after.TotalAlloc-before.TotalAlloc)
 		}
 	}
 }
 
 func TestReadOfWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "it is not a file") {
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder gives %v", err)
 	}
 	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +197,7 @@ func TestReadOfWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// A write that fails leaves the former checkpoint and nothing else.
+// TestFailedWriteKeepsTheFormer: a failed write leaves the old checkpoint and no other file.
 func TestFailedWriteKeepsTheFormer(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c.safetensors")
@@ -210,7 +210,7 @@ func TestFailedWriteKeepsTheFormer(t *testing.T) {
 	}
 	bad := sample(t)
 	bad.Tensors["symbols"] = Tensor{Shape: []int{2, 3}, Data: []float32{1}}
-	if err := Write(path, bad); err == nil || !strings.Contains(err.Error(), `tensor "symbols" of shape [2 3] holds 1 numbers`) {
+	if err := Write(path, bad); err == nil || !strings.Contains(err.Error(), `tensor "symbols" of shape [2 3] has 1 numbers`) {
 		t.Errorf("a tensor without its numbers gives %v", err)
 	}
 	bad.Tensors = map[string]Tensor{"__metadata__": {[]int{1}, []float32{1}}}
@@ -218,7 +218,7 @@ func TestFailedWriteKeepsTheFormer(t *testing.T) {
 		t.Error("a tensor under the metadata's name was written")
 	}
 	if err := Write(filepath.Join(dir, "none", "c"), sample(t)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder that is not there gives %v", err)
+		t.Errorf("a missing folder gives %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestFailedWriteKeepsTheFormer(t *testing.T) {
 		t.Errorf("the checkpoint changed from %s to %s (%v)", former, now, err)
 	}
 	if names := list(t, dir); len(names) != 2 {
-		t.Errorf("the folder holds %v, want c.safetensors and taken", names)
+		t.Errorf("the folder has %v, want c.safetensors and taken", names)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever the bytes, Decode returns; what it accepts, it can write and read again.
+// FuzzDecode: Decode returns for any bytes, and what it accepts can be written and read again.
 func FuzzDecode(f *testing.F) {
 	var raw bytes.Buffer
 	if err := Encode(&raw, sample(f)); err != nil {

@@ -28,8 +28,8 @@ const (
 	maxAxes   = 32
 )
 
-// Read opens the checkpoint at path. A damaged file is refused with a sentence that says where the damage is; what is read
-// never takes more than about four times the file's size.
+// Read reads the checkpoint at path. The error for a damaged file says where the damage is. Reading never takes more memory than about
+// four times the file's size.
 func Read(path string) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func Read(path string) (File, error) {
 		return File{}, fmt.Errorf("reading checkpoint: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return File{}, fmt.Errorf("reading checkpoint %s: it is not a file", path)
+		return File{}, fmt.Errorf("reading checkpoint %s: not a regular file", path)
 	}
 	out, err := Decode(f, info.Size())
 	if err != nil {
@@ -50,7 +50,7 @@ func Read(path string) (File, error) {
 	return out, nil
 }
 
-// ReadFS is Read within a file system, such as an embedded one.
+// ReadFS is like Read for a file system, such as an embedded one.
 func ReadFS(fsys fs.FS, name string) (File, error) {
 	raw, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -71,7 +71,7 @@ func Decode(r io.ReaderAt, size int64) (File, error) {
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(head, &raw); err != nil {
-		return File{}, fmt.Errorf("its header is not a JSON object: %w", err)
+		return File{}, fmt.Errorf("the header is not a JSON object: %w", err)
 	}
 	out := File{Meta: map[string]string{}, Tensors: make(map[string]Tensor, len(raw))}
 	if meta, ok := raw[metaKey]; ok {
@@ -97,7 +97,7 @@ func Decode(r io.ReaderAt, size int64) (File, error) {
 	return out, nil
 }
 
-// Hash is the SHA-256 of a file's bytes, in hexadecimal.
+// Hash returns the SHA-256 of a file's bytes in hexadecimal.
 func Hash(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func Hash(path string) (string, error) {
 // readHeader returns the JSON header and the offset at which the data starts.
 func readHeader(r io.ReaderAt, size int64) ([]byte, int64, error) {
 	if size < 8 {
-		return nil, 0, fmt.Errorf("it has %d bytes, too few to be a safetensors file", size)
+		return nil, 0, fmt.Errorf("%d bytes are too few for a safetensors file", size)
 	}
 	var prefix [8]byte
 	if err := readFull(r, prefix[:], 0); err != nil {
@@ -122,32 +122,32 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, int64, error) {
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	if length > maxHeader {
-		return nil, 0, fmt.Errorf("its header claims %d bytes, above the limit of %d: it is damaged or not a safetensors file", length, maxHeader)
+		return nil, 0, fmt.Errorf("the header claims %d bytes, above the limit of %d; the file is damaged or not a safetensors file", length, maxHeader)
 	}
 	if int64(length) > size-8 {
-		return nil, 0, fmt.Errorf("its header claims %d bytes where %d follow: the file is truncated", length, size-8)
+		return nil, 0, fmt.Errorf("the header claims %d bytes, but only %d follow; the file is truncated", length, size-8)
 	}
 	head := make([]byte, length)
 	return head, 8 + int64(length), readFull(r, head, 8)
 }
 
-// setMeta takes config and step out of the metadata and keeps the rest.
+// setMeta moves config and step from the metadata to their fields and keeps the rest.
 func (f *File) setMeta(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &f.Meta); err != nil {
-		return fmt.Errorf("its metadata is not a table of strings: %w", err)
+		return fmt.Errorf("the metadata is not a JSON object of strings: %w", err)
 	}
 	if f.Meta == nil {
 		f.Meta = map[string]string{}
 	}
 	if config, ok := f.Meta["config"]; ok {
 		if err := model.ReadJSON(strings.NewReader(config), &f.Config); err != nil {
-			return fmt.Errorf("its configuration cannot be read: %w", err)
+			return fmt.Errorf("the configuration cannot be read: %w", err)
 		}
 	}
 	if step, ok := f.Meta["step"]; ok {
 		n, err := strconv.Atoi(step)
 		if err != nil || n < 0 {
-			return fmt.Errorf("its step is %q, not a count", step)
+			return fmt.Errorf("the step %q is not a number of steps", step)
 		}
 		f.Step = n
 	}
@@ -173,10 +173,10 @@ func parseEntries(raw map[string]json.RawMessage) ([]named, error) {
 			Offsets *[]int64 `json:"data_offsets"`
 		}
 		if err := json.Unmarshal(body, &e); err != nil {
-			return nil, fmt.Errorf("tensor %q: its entry cannot be read: %w", name, err)
+			return nil, fmt.Errorf("tensor %q: its header entry cannot be read: %w", name, err)
 		}
 		if e.DType == nil || e.Shape == nil || e.Offsets == nil || len(*e.Offsets) != 2 {
-			return nil, fmt.Errorf("tensor %q: its entry lacks dtype, shape or two data_offsets", name)
+			return nil, fmt.Errorf("tensor %q: its header entry lacks dtype, shape or two data_offsets", name)
 		}
 		entries = append(entries, named{name, entry{*e.DType, *e.Shape, [2]int64(*e.Offsets)}})
 	}
@@ -186,13 +186,13 @@ func parseEntries(raw map[string]json.RawMessage) ([]named, error) {
 	return entries, nil
 }
 
-// checkLayout holds every tensor to its dtype, shape and place: together they cover the size bytes of data exactly once.
+// checkLayout checks the dtype, shape and offsets of every tensor. Together they must cover the size bytes of data exactly once.
 func checkLayout(entries []named, size int64) error {
 	end := int64(0)
 	for _, e := range entries {
 		width, ok := widths[e.DType]
 		if !ok {
-			return fmt.Errorf("tensor %q: dtype %q is none of F32, F64, F16, BF16", e.name, e.DType)
+			return fmt.Errorf("tensor %q: dtype %q is not supported; use F32, F64, F16 or BF16", e.name, e.DType)
 		}
 		count, err := elements(e.Shape)
 		if err != nil {
@@ -201,9 +201,9 @@ func checkLayout(entries []named, size int64) error {
 		from, to := e.Offsets[0], e.Offsets[1]
 		switch {
 		case from < 0 || to < from || to > size:
-			return fmt.Errorf("tensor %q: bytes %d to %d lie outside the %d bytes of data: the file is truncated or damaged", e.name, from, to, size)
+			return fmt.Errorf("tensor %q: bytes %d to %d lie outside the %d bytes of data; the file is truncated or damaged", e.name, from, to, size)
 		case from < end:
-			return fmt.Errorf("tensor %q: its data at byte %d overlaps the tensor before, which ends at %d", e.name, from, end)
+			return fmt.Errorf("tensor %q: its data at byte %d overlaps the previous tensor, which ends at %d", e.name, from, end)
 		case from > end:
 			return fmt.Errorf("tensor %q: bytes %d to %d before it belong to no tensor", e.name, end, from)
 		case count != (to-from)/width || (to-from)%width != 0:
@@ -217,13 +217,13 @@ func checkLayout(entries []named, size int64) error {
 	return nil
 }
 
-// widths are the bytes per element of what can be read.
+// widths are the bytes per element of the supported dtypes.
 var widths = map[string]int64{"F32": 4, "F64": 8, "F16": 2, "BF16": 2}
 
-// elements is the product of a shape.
+// elements returns the number of elements of a shape.
 func elements(shape []int) (int64, error) {
 	if len(shape) > maxAxes {
-		return 0, fmt.Errorf("a shape of %d axes", len(shape))
+		return 0, fmt.Errorf("a shape with %d axes is not supported; the limit is %d", len(shape), maxAxes)
 	}
 	n := int64(1)
 	for _, d := range shape {
@@ -235,7 +235,7 @@ func elements(shape []int) (int64, error) {
 	return n, nil
 }
 
-// readTensor reads an entry whose layout has been checked, block by block.
+// readTensor reads a tensor with a checked layout, block by block.
 func readTensor(r io.ReaderAt, start int64, e named) ([]float32, error) {
 	width := widths[e.DType]
 	out := make([]float32, 0, (e.Offsets[1]-e.Offsets[0])/width)
@@ -267,14 +267,14 @@ func appendFloats(out []float32, block []byte, dtype string) []float32 {
 	return out
 }
 
-// readFull fills b from offset; an early end is a truncated file.
+// readFull fills b from offset. It reports an early end as a truncated file.
 func readFull(r io.ReaderAt, b []byte, offset int64) error {
 	n, err := r.ReadAt(b, offset)
 	switch {
 	case n == len(b):
 		return nil
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("it ends at byte %d: the file is truncated", offset+int64(n))
+		return fmt.Errorf("the file ends at byte %d; it is truncated", offset+int64(n))
 	}
 	return err
 }

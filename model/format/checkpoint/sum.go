@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Sum is the SHA-256 of the values as little-endian float32.
+// Sum returns the SHA-256 of the values as little-endian float32.
 func (t Tensor) Sum() string {
 	h := sha256.New()
 	block := make([]byte, 0, 1<<14)
@@ -23,7 +23,8 @@ func (t Tensor) Sum() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// Sum is a SHA-256 of every tensor's name, shape and values, in order of name: equal for equal weights, whatever else their files hold.
+// Sum returns a SHA-256 of the name, shape and values of all tensors, in order of name. It is equal for equal weights, regardless of
+// metadata.
 func Sum(tensors map[string]Tensor) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {

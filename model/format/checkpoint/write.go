@@ -24,7 +24,7 @@ type entry struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// Write stores a checkpoint under path whole or not at all: it writes beside it, syncs, renames and syncs the folder.
+// Write writes a checkpoint to path atomically: it writes a temporary file, syncs it, renames it and syncs the folder.
 func Write(path string, f File) (err error) {
 	defer func() {
 		if err != nil {
@@ -32,7 +32,7 @@ func Write(path string, f File) (err error) {
 		}
 	}()
 	if _, _, err := header(f, float32Type); err != nil {
-		return err // before a file is made
+		return err // before creating a file
 	}
 	return whole.Write(path, func(w *os.File) error { return Encode(w, f) })
 }
@@ -40,7 +40,7 @@ func Write(path string, f File) (err error) {
 // Encode writes a checkpoint to w in the safetensors format: u64 length, JSON header, F32 data in order of name.
 func Encode(w io.Writer, f File) error { return encode(w, f, float32Type) }
 
-// EncodeHalf is Encode with numbers of 16 bits (F16), rounded to the nearest.
+// EncodeHalf is like Encode with 16-bit numbers (F16), rounded to nearest.
 func EncodeHalf(w io.Writer, f File) error { return encode(w, f, float16Type) }
 
 const (
@@ -66,7 +66,7 @@ func encode(w io.Writer, f File, dtype string) error {
 	return out.Flush()
 }
 
-// header is the JSON header, padded so that the data begins at a multiple of 8, and the names in the order of their data.
+// header returns the JSON header, padded so that the data begins at a multiple of 8, and the names in the order of their data.
 func header(f File, dtype string) ([]byte, []string, error) {
 	meta, err := metadata(f)
 	if err != nil {
@@ -78,7 +78,7 @@ func header(f File, dtype string) ([]byte, []string, error) {
 		t := f.Tensors[name]
 		count, err := elements(t.Shape)
 		if err != nil || count != int64(len(t.Data)) || name == metaKey {
-			return nil, nil, fmt.Errorf("tensor %q of shape %v holds %d numbers", name, t.Shape, len(t.Data))
+			return nil, nil, fmt.Errorf("tensor %q of shape %v has %d numbers", name, t.Shape, len(t.Data))
 		}
 		all[name] = entry{dtype, append([]int{}, t.Shape...), [2]int64{offset, offset + widths[dtype]*count}}
 		offset += widths[dtype] * count
@@ -91,7 +91,7 @@ func header(f File, dtype string) ([]byte, []string, error) {
 		head = append(head, ' ')
 	}
 	if len(head) > maxHeader {
-		return nil, nil, fmt.Errorf("its header would take %d bytes; readers accept %d", len(head), maxHeader)
+		return nil, nil, fmt.Errorf("the header takes %d bytes, but readers accept at most %d", len(head), maxHeader)
 	}
 	return head, names, nil
 }

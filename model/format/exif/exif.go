@@ -1,4 +1,4 @@
-// Package exif turns pictures as cameras say that they were held: EXIF, tag 0x0112 of a JPEG file.
+// Package exif applies the EXIF orientation of JPEG files, tag 0x0112.
 package exif
 
 import (
@@ -7,8 +7,8 @@ import (
 	"image"
 )
 
-// Upright turns and mirrors a picture that was decoded from a file so that its top is up; one of a file without EXIF data, or without a
-// valid orientation, is img itself. Grey pictures stay grey, others become RGBA.
+// Upright rotates and flips an image that was decoded from a file according to its EXIF orientation. It returns img itself if the file
+// has no valid orientation or needs no change. Grey images stay grey; others become RGBA.
 func Upright(img image.Image, file []byte) image.Image {
 	o := orientation(file)
 	if o < 2 {
@@ -20,7 +20,7 @@ func Upright(img image.Image, file []byte) image.Image {
 	if o > 4 {
 		size = image.Rect(0, 0, h, w)
 	}
-	from := func(x, y int) (int, int) { // the place that comes to (x, y)
+	from := func(x, y int) (int, int) { // the source of (x, y)
 		switch o {
 		case 2:
 			return w - 1 - x, y
@@ -57,7 +57,7 @@ func Upright(img image.Image, file []byte) image.Image {
 	return out
 }
 
-// orientation is the EXIF orientation of a JPEG file, 1, upright, to 8; 0 where it says none that is valid.
+// orientation returns the EXIF orientation of a JPEG file, from 1 (upright) to 8, or 0 if it has no valid one.
 func orientation(file []byte) int {
 	if !bytes.HasPrefix(file, []byte{0xff, 0xd8}) {
 		return 0
@@ -75,7 +75,7 @@ func orientation(file []byte) int {
 	return 0
 }
 
-// tiffOrientation looks for tag 0x0112 in the first directory of TIFF data.
+// tiffOrientation returns tag 0x0112 of the first directory of TIFF data, or 0.
 func tiffOrientation(b []byte) int {
 	var order binary.ByteOrder = binary.LittleEndian
 	if bytes.HasPrefix(b, []byte("MM")) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestOrientations turns a picture by each EXIF orientation: its corner comes where the standard says.
+// TestOrientations applies each EXIF orientation and checks where a corner ends up.
 func TestOrientations(t *testing.T) {
 	img := image.NewGray(image.Rect(0, 0, 3, 2))
 	img.SetGray(0, 0, color.Gray{9})
@@ -20,7 +20,7 @@ func TestOrientations(t *testing.T) {
 			got := Upright(img, file)
 			if _, grey := img.(*image.Gray); grey {
 				if _, stays := got.(*image.Gray); !stays {
-					t.Errorf("orientation %d: a grey picture becomes %T", o, got)
+					t.Errorf("orientation %d: a grey image becomes %T", o, got)
 				}
 			}
 			if r, _, _, _ := got.At(want.X, want.Y).RGBA(); byte(r) != 9 || (o > 4) != (got.Bounds().Dy() == 3) {
@@ -30,7 +30,7 @@ func TestOrientations(t *testing.T) {
 	}
 }
 
-// FuzzOrientation: any bytes have an orientation or none.
+// FuzzOrientation: the orientation of any bytes is valid.
 func FuzzOrientation(f *testing.F) {
 	f.Add([]byte("\xff\xd8\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"))
 	f.Add([]byte("\xff\xd8\xff\xe1\x00\x08Exif\x00\x00"))

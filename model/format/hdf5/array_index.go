@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// extensible is an extensible array, VII.D: the index of chunks of a dataset that may grow along one axis. Its first elements stand in
-// the index block, the next in data blocks that the index block names, the rest in data blocks that secondary blocks name; block sizes
+// extensible is an extensible array, VII.D: the chunk index of a dataset that can grow along one axis. Its first elements are in the
+// index block, the next ones in data blocks listed by the index block, and the rest in data blocks listed by secondary blocks. Block sizes
 // double every other secondary block.
 type extensible struct {
 	d        *Dataset
 	filtered bool
 	entry    int // bytes of an element
-	limit    int // elements that were ever set; places from here on are empty
+	limit    int // elements ever set; places from here on are empty
 	least    int // elements of the smallest data blocks
-	page     int // elements of a page; data blocks of more are paged
+	page     int // elements of a page; larger data blocks are paged
 	offset   int // bytes of a block's offset in the array
 }
 
@@ -43,10 +43,10 @@ func (d *Dataset) extensibleArray(address uint64) error {
 	}
 	if string(b[:4]) != "EAHD" || endless != 1 || e.filtered && (e.entry < 13 || e.entry > 20) || !e.filtered && e.entry != 8 ||
 		!power(least) || !power(pointers) || pointers < 2 || maxBits > 40 || pageBits > 30 || maxBits < bits.Len(uint(least)) {
-		return fmt.Errorf("the file is damaged: there is no extensible array of chunks at %d", address)
+		return fmt.Errorf("the file is damaged: no extensible array of chunks at byte %d", address)
 	}
 	if set > d.file.size/uint64(e.entry)+uint64(inIndex) && set > uint64(product(d.layout.grid)) {
-		return fmt.Errorf("the file is damaged: its index has %d chunks", set)
+		return fmt.Errorf("the file is damaged: the chunk index claims %d chunks", set)
 	}
 	e.limit, e.least, e.page, e.offset = int(set), least, 1<<pageBits, (maxBits+7)/8
 	if index == undefined {
@@ -58,14 +58,14 @@ func (d *Dataset) extensibleArray(address uint64) error {
 // indexBlock reads "EAIB", version, client, owner; elements; addresses of data blocks; addresses of secondary blocks.
 func (e *extensible) indexBlock(address uint64, elements, pointers, secondary int) error {
 	direct := 2 * (pointers - 1)
-	own := 2 * (bits.Len(uint(pointers)) - 1) // secondary blocks whose data blocks are named here
+	own := 2 * (bits.Len(uint(pointers)) - 1) // secondary blocks whose data blocks are listed here
 	n := 14 + elements*e.entry + 8*direct + 8*max(0, secondary-own)
 	b, err := e.d.file.bytes(address, uint64(n))
 	if err != nil {
 		return err
 	}
 	if string(b[:4]) != "EAIB" {
-		return fmt.Errorf("the file is damaged: there is no index block at %d", address)
+		return fmt.Errorf("the file is damaged: no index block at byte %d", address)
 	}
 	here := min(elements, e.limit)
 	if err := e.d.entries(b[14:14+here*e.entry], 0, e.entry, e.filtered); err != nil {
@@ -92,7 +92,7 @@ func (e *extensible) indexBlock(address uint64, elements, pointers, secondary in
 	return nil
 }
 
-// secondaryBlock reads "EASB", version, client, owner, offset; a bitmap of the pages in use where data blocks are paged; addresses of data blocks.
+// secondaryBlock reads "EASB", version, client, owner, offset; a bitmap of used pages if data blocks are paged; addresses of data blocks.
 func (e *extensible) secondaryBlock(address uint64, place, blocks, each int) error {
 	if address == undefined {
 		return nil
@@ -107,7 +107,7 @@ func (e *extensible) secondaryBlock(address uint64, place, blocks, each int) err
 		return err
 	}
 	if string(b[:4]) != "EASB" {
-		return fmt.Errorf("the file is damaged: there is no secondary block at %d", address)
+		return fmt.Errorf("the file is damaged: no secondary block at byte %d", address)
 	}
 	used := b[14+e.offset:][:bitmap]
 	c := &cursor{rest: b[14+e.offset+bitmap:]}
@@ -127,7 +127,7 @@ func (e *extensible) secondaryBlock(address uint64, place, blocks, each int) err
 	return nil
 }
 
-// dataBlock reads "EADB", version, client, owner, offset; elements; or a checksum and pages, each with a checksum.
+// dataBlock reads "EADB", version, client, owner, offset; then elements, or a checksum and pages that each have a checksum.
 func (e *extensible) dataBlock(address uint64, place, each int, inUse func(page int) bool) error {
 	if address == undefined {
 		return nil
@@ -137,7 +137,7 @@ func (e *extensible) dataBlock(address uint64, place, each int, inUse func(page 
 		return err
 	}
 	if string(head) != "EADB" {
-		return fmt.Errorf("the file is damaged: there is no data block of its index at %d", address)
+		return fmt.Errorf("the file is damaged: no data block of the chunk index at byte %d", address)
 	}
 	at := address + uint64(14+e.offset)
 	if each <= e.page {

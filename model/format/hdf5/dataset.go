@@ -7,31 +7,31 @@ import (
 	"math"
 )
 
-// Dataset is an array of numbers or text. Rows are its entries along the first axis.
+// Dataset is an array of numbers or text. Rows are its elements along the first axis.
 type Dataset struct {
 	Path      string
 	Shape     []int
 	Kind      byte // 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'S' text of Size bytes, Varying text in the file's heap
 	Size      int  // bytes of an element
-	BigEndian bool // most significant byte first; else least
+	BigEndian bool // whether the most significant byte comes first
 
 	file    *File
-	max     []int  // what the shape may grow to; 0 for without limit
-	fill    []byte // an element that was never written; nil for zeros
+	max     []int  // maximum shape; 0 for unlimited
+	fill    []byte // value of unwritten elements; nil for zeros
 	filters []filter
 	layout  layout
 }
 
-// layout is where the elements are.
+// layout describes where the elements are.
 type layout struct {
 	compact []byte // in the header itself, or
-	address uint64 // in one piece at an address, undefined where never written, or
+	address uint64 // contiguous at an address, undefined if never written, or
 	chunk   []int  // in chunks of this shape, found by the index
 	grid    []int  // chunks along each axis
 	chunks  []chunk
 }
 
-// dataset puts a dataset together from the messages of its object header.
+// dataset builds a dataset from the messages of its object header.
 func (f *File) dataset(path string, messages []message) (*Dataset, error) {
 	d := &Dataset{Path: path, file: f}
 	for _, part := range []struct {
@@ -48,7 +48,7 @@ func (f *File) dataset(path string, messages []message) (*Dataset, error) {
 	} {
 		m, ok := find(messages, part.kind)
 		if !ok && part.need {
-			return nil, errors.New("it is a group, not a dataset")
+			return nil, errors.New("it is a group, not a dataset; name a dataset in it")
 		}
 		if !ok {
 			continue
@@ -64,7 +64,7 @@ func (f *File) dataset(path string, messages []message) (*Dataset, error) {
 			return nil, err
 		}
 		if c.short {
-			return nil, fmt.Errorf("the file is damaged: a header message of type %#x ends early", part.kind)
+			return nil, fmt.Errorf("the file is damaged: a header message of type %#x is truncated", part.kind)
 		}
 	}
 	return d, nil
@@ -79,15 +79,15 @@ func (d *Dataset) dataspace(c *cursor) error {
 	case version == 2:
 		c.skip(1)
 	default:
-		return fmt.Errorf("dataspace version %d is not supported; versions 1 and 2 are", version)
+		return fmt.Errorf("dataspace version %d is not supported (only versions 1 and 2)", version)
 	}
 	if rank == 0 || rank > 32 {
-		return errors.New("it is a single value or nothing, not an array")
+		return errors.New("it is a single value or empty, not an array")
 	}
 	for range rank {
 		size := c.u64()
 		if size > math.MaxInt {
-			return fmt.Errorf("an axis of %d is longer than any file", size)
+			return fmt.Errorf("the file is damaged: an axis has length %d", size)
 		}
 		d.Shape = append(d.Shape, int(size))
 	}
@@ -100,7 +100,7 @@ func (d *Dataset) dataspace(c *cursor) error {
 		switch most := c.u64(); {
 		case most == undefined:
 		case most > math.MaxInt || int(most) < size:
-			return fmt.Errorf("the file is damaged: an axis of %d may grow to %d at most", size, most)
+			return fmt.Errorf("the file is damaged: an axis of length %d has maximum length %d", size, most)
 		default:
 			d.max[k] = max(1, int(most))
 		}
@@ -108,7 +108,7 @@ func (d *Dataset) dataspace(c *cursor) error {
 	return nil
 }
 
-// classes of types, by number.
+// classes are the names of datatype classes, by number.
 var classes = []string{"integers", "floats", "times", "text", "bit fields", "opaque bytes", "records of several fields", "references",
 	"an enumeration", "lists of varying length", "arrays"}
 
@@ -125,7 +125,7 @@ func (d *Dataset) datatype(c *cursor) error {
 	case class == 9 && flags&15 == 1 && size == 16:
 		d.Kind, d.Size = Varying, int(size)
 		return d.checkSize()
-	case class == 8: // an enumeration: its type, then its names; flags count them
+	case class == 8: // an enumeration: its type, then its names, which flags count
 		if err := d.datatype(c); err != nil {
 			return err
 		}
@@ -134,11 +134,11 @@ func (d *Dataset) datatype(c *cursor) error {
 		}
 		return nil
 	case class > 1:
-		name := "things of an unknown kind"
+		name := "elements of an unknown kind"
 		if int(class) < len(classes) {
 			name = classes[class]
 		}
-		return fmt.Errorf("it holds %s (datatype class %d); integers, floats, bools and text are read", name, class)
+		return fmt.Errorf("%s (datatype class %d) are not supported; save the data as integers, floats, bools or text", name, class)
 	}
 	d.Size, d.BigEndian = int(size), flags&1 != 0
 	offset, precision := c.u16(), c.u16()
@@ -148,7 +148,7 @@ func (d *Dataset) datatype(c *cursor) error {
 			d.Kind = 'i'
 		}
 		if size != 1 && size != 2 && size != 4 && size != 8 || offset != 0 || int(precision) != 8*d.Size {
-			return fmt.Errorf("integers of %d bits in %d bytes are not read; those of 8, 16, 32 and 64 bits are", precision, size)
+			return fmt.Errorf("integers of %d bits in %d bytes are not supported; use 8, 16, 32 or 64 bits", precision, size)
 		}
 		return d.checkSize()
 	}
@@ -156,21 +156,21 @@ func (d *Dataset) datatype(c *cursor) error {
 	exponentAt, exponentBits := c.u8(), c.u8()
 	ieee := map[uint32][2]byte{2: {10, 5}, 4: {23, 8}, 8: {52, 11}}
 	if want, ok := ieee[size]; !ok || want != [2]byte{exponentAt, exponentBits} || offset != 0 {
-		return fmt.Errorf("floats of %d bytes with %d bits of exponent are not read; IEEE 754 ones of 16, 32 and 64 bits are", size, exponentBits)
+		return fmt.Errorf("floats of %d bytes with %d exponent bits are not supported; use IEEE 754 floats of 16, 32 or 64 bits", size, exponentBits)
 	}
 	return d.checkSize()
 }
 
-// Varying is the Kind of text whose elements differ in length and lie in the file's heap.
+// Varying is the Kind of variable-length text, which is stored in the file's heap.
 const Varying = 'T'
 
-// maxText bounds the bytes of an element of text.
+// maxText limits the bytes of an element of text.
 const maxText = 1 << 16
 
-// maxRatio is more than deflate can compress anything.
+// maxRatio is above the maximum compression ratio of deflate.
 const maxRatio = 1040
 
-// checkSize refuses arrays that the file cannot hold, however well they are compressed.
+// checkSize returns an error for arrays that are too large for the file, however well they are compressed.
 func (d *Dataset) checkSize() error {
 	limit := math.MaxInt64 / 4
 	if d.file.size < uint64(limit)/maxRatio {
@@ -179,7 +179,7 @@ func (d *Dataset) checkSize() error {
 	total := d.Size
 	for _, s := range d.Shape {
 		if s > 0 && total > limit/s {
-			return fmt.Errorf("its shape %v is larger than a file of %d bytes can hold", d.Shape, d.file.size)
+			return fmt.Errorf("shape %v is larger than a file of %d bytes can hold; the file is damaged or incomplete", d.Shape, d.file.size)
 		}
 		total *= s
 	}
@@ -187,10 +187,10 @@ func (d *Dataset) checkSize() error {
 }
 
 func external(*cursor) error {
-	return errors.New("its elements lie in other files (external storage) (unsupported)")
+	return errors.New("external storage in other files is not supported; save the data in the file itself")
 }
 
-// fillValue reads what elements are that were never written, IV.A.2.f.
+// fillValue reads the value of unwritten elements, IV.A.2.f.
 func (d *Dataset) fillValue(c *cursor) error {
 	version := c.u8()
 	defined := true
@@ -201,7 +201,7 @@ func (d *Dataset) fillValue(c *cursor) error {
 	case 3:
 		defined = c.u8()&0x20 != 0
 	default:
-		return fmt.Errorf("fill value version %d is not supported; versions 1 to 3 are", version)
+		return fmt.Errorf("fill value version %d is not supported (only versions 1 to 3)", version)
 	}
 	if !defined {
 		return nil
@@ -213,17 +213,17 @@ func (d *Dataset) fillValue(c *cursor) error {
 	return nil
 }
 
-// parseLayout reads where the elements are, IV.A.2.i.
+// parseLayout reads the data layout, IV.A.2.i.
 func (d *Dataset) parseLayout(c *cursor) error {
 	version, class := c.u8(), c.u8()
 	if version != 3 && version != 4 {
-		return fmt.Errorf("data layout version %d is not supported; versions 3 and 4 are", version)
+		return fmt.Errorf("data layout version %d is not supported (only versions 3 and 4)", version)
 	}
 	switch class {
 	case 0:
 		n := int(c.u16())
 		if d.layout.compact = c.take(n); n != d.bytes() {
-			return fmt.Errorf("its shape %v takes %d bytes, and %d are there", d.Shape, d.bytes(), n)
+			return fmt.Errorf("the file is damaged: shape %v takes %d bytes, but %d are stored", d.Shape, d.bytes(), n)
 		}
 		return nil
 	case 1:
@@ -234,9 +234,9 @@ func (d *Dataset) parseLayout(c *cursor) error {
 		}
 		return d.chunked4(c)
 	case 3:
-		return errors.New("it is a virtual dataset, put together from others (unsupported)")
+		return errors.New("virtual datasets are not supported; save the data in the file itself")
 	}
-	return fmt.Errorf("data layout class %d is unknown", class)
+	return fmt.Errorf("data layout class %d is not supported", class)
 }
 
 func (d *Dataset) contiguous(c *cursor) error {
@@ -246,15 +246,15 @@ func (d *Dataset) contiguous(c *cursor) error {
 		return nil
 	}
 	if need := uint64(d.bytes()); size < need || d.layout.address > d.file.size || need > d.file.size-d.layout.address {
-		return fmt.Errorf("the file is damaged or incomplete: %d bytes at %d lie beyond its %d", need, d.layout.address, d.file.size)
+		return fmt.Errorf("the file is damaged or incomplete: %d bytes at byte %d lie beyond its end at %d", need, d.layout.address, d.file.size)
 	}
 	return nil
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (d *Dataset) Len() int { return d.Shape[0] }
 
-// RowBytes is the size of a row.
+// RowBytes returns the size of a row in bytes.
 func (d *Dataset) RowBytes() int { return product(d.Shape[1:]) * d.Size }
 
 func (d *Dataset) bytes() int { return product(d.Shape) * d.Size }

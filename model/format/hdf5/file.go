@@ -1,6 +1,7 @@
-// Package hdf5 reads arrays of numbers from HDF5 files: what h5py writes, and what the published datasets are made of. It knows
+// Package hdf5 reads arrays of numbers and text from HDF5 files, as written by h5py and used by the published datasets. It supports
 // superblocks 0 to 3, object headers 1 and 2, every kind of group, soft links, integers and floats of either byte order, bools and text,
-// compact, contiguous and chunked storage under every index, and the filters deflate, LZF, shuffle and fletcher32. Whatever else a file uses is refused by its name. Nothing is allocated on the word of a file alone: sizes are held against the file's.
+// compact, contiguous and chunked storage with every index, and the filters deflate, LZF, shuffle and fletcher32. Errors name any other
+// feature that a file uses. Sizes in a file are checked against the size of the file before memory is allocated.
 //
 // Names and numbers follow the HDF5 File Format Specification, version 3.0.
 package hdf5
@@ -18,7 +19,7 @@ import (
 	"slotscope/model/format/regular"
 )
 
-// File is an open HDF5 file. It and its datasets may be used from several goroutines at once.
+// File is an open HDF5 file. It and its datasets are safe for concurrent use.
 type File struct {
 	path string
 	file *os.File
@@ -27,7 +28,7 @@ type File struct {
 	root uint64 // address of the root group's object header
 }
 
-// Open opens a file for reading; Close closes it.
+// Open opens a file for reading. The caller must Close it.
 func Open(path string) (*File, error) {
 	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
 		f := &File{path: path, file: file}
@@ -35,18 +36,18 @@ func Open(path string) (*File, error) {
 	})
 }
 
-// Close closes the file; its datasets can then no longer be read.
+// Close closes the file, after which its datasets cannot be read.
 func (f *File) Close() error { return f.file.Close() }
 
 func (f *File) wrap(err error) error { return fmt.Errorf("%s: %w", f.path, err) }
 
-// Magic is what HDF5 files begin with, save those with a user block before it.
+// Magic is the signature of HDF5 files, at their start unless they have a user block.
 const Magic = "\x89HDF\r\n\x1a\n"
 
-// superblock finds the superblock, at 0, 512, 1024, 2048 … and reads where the root group is.
+// superblock finds the superblock, at 0, 512, 1024, 2048 …, and reads the address of the root group.
 func (f *File) superblock(whole int64) error {
 	for start := int64(0); start < whole; start = max(512, 2*start) {
-		block := make([]byte, 112) // more than any version takes
+		block := make([]byte, 112) // enough for any version
 		n, _ := f.file.ReadAt(block, start)
 		if bytes.HasPrefix(block[:n], []byte(Magic)) {
 			f.at, f.size = io.NewSectionReader(f.file, start, whole-start), uint64(whole-start)
@@ -78,10 +79,10 @@ func (f *File) parseSuperblock(c *cursor, whole uint64) error {
 		end = c.u64()
 		f.root = c.u64()
 	default:
-		return fmt.Errorf("superblock version %d is not supported; versions 0 to 3 are", version)
+		return fmt.Errorf("superblock version %d is not supported (only versions 0 to 3)", version)
 	}
 	if c.short {
-		return errors.New("the file ends within its superblock")
+		return errors.New("the file is incomplete: it ends within its superblock")
 	}
 	if end != undefined && end > whole {
 		return fmt.Errorf("the file is incomplete: it has %d of %d bytes", whole, end)
@@ -91,7 +92,7 @@ func (f *File) parseSuperblock(c *cursor, whole uint64) error {
 
 func offsets(c *cursor) error {
 	if o, l := c.u8(), c.u8(); o != 8 || l != 8 {
-		return fmt.Errorf("addresses of %d and lengths of %d bytes are not read; those of 8 are", o, l)
+		return fmt.Errorf("addresses of %d bytes and lengths of %d bytes are not supported (only 8)", o, l)
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func offsets(c *cursor) error {
 // bytes reads n bytes at an address.
 func (f *File) bytes(address, n uint64) ([]byte, error) {
 	if address > f.size || n > f.size-address {
-		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at %d lie beyond its %d", n, address, f.size)
+		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at byte %d lie beyond its end at %d", n, address, f.size)
 	}
 	b := make([]byte, n)
 	if _, err := f.at.ReadAt(b, int64(address)); err != nil && err != io.EOF {
@@ -108,7 +109,7 @@ func (f *File) bytes(address, n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// Names lists the paths of the datasets, in order; at most a thousand.
+// Names returns the paths of the datasets, in order, at most 1,000.
 func (f *File) Names() ([]string, error) {
 	var names []string
 	err := f.walk(f.root, "", map[uint64]bool{}, &names)
@@ -119,7 +120,7 @@ func (f *File) Names() ([]string, error) {
 	return names, nil
 }
 
-// maxNames bounds listings, for hard links can name one dataset without end.
+// maxNames limits listings, since hard links can give one dataset endless names.
 const maxNames = 1000
 
 func (f *File) walk(address uint64, path string, above map[uint64]bool, names *[]string) error {
@@ -148,7 +149,7 @@ func (f *File) walk(address uint64, path string, above map[uint64]bool, names *[
 	return nil
 }
 
-// Dataset opens the array at a path such as "images" or "latents/classes"; model.ErrNotFound is in the chain where there is none.
+// Dataset opens the array at a path such as "images" or "latents/classes". The error wraps model.ErrNotFound if there is none.
 func (f *File) Dataset(path string) (*Dataset, error) {
 	messages, err := f.follow(f.root, path, 0)
 	if err != nil {
@@ -161,10 +162,10 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	return d, nil
 }
 
-// maxSoft bounds how many soft links are followed one after the other, which may lead in circles.
+// maxSoft limits how many soft links are followed in a row, since they may form a cycle.
 const maxSoft = 16
 
-// follow reads the object header that a path leads to from a group.
+// follow reads the object header at a path relative to a group.
 func (f *File) follow(group uint64, path string, soft int) ([]message, error) {
 	messages, err := f.messages(group)
 	whole := strings.Split(strings.Trim(path, "/"), "/")
@@ -184,13 +185,13 @@ func (f *File) follow(group uint64, path string, soft int) ([]message, error) {
 		case at < 0:
 			return nil, fmt.Errorf("there is no dataset %q (%w)%s", path, model.ErrNotFound, listed(links))
 		case links[at].outside:
-			return nil, fmt.Errorf("%q is an external link, to another file, which is not followed", part)
+			return nil, fmt.Errorf("%q is an external link; links to other files are not followed", part)
 		case links[at].target == "":
 			group = links[at].address
 			messages, err = f.messages(group)
 			continue
 		case soft == maxSoft:
-			return nil, fmt.Errorf("the soft link %q leads to more than %d others", part, maxSoft)
+			return nil, fmt.Errorf("the soft link %q leads through more than %d links", part, maxSoft)
 		}
 		target := strings.Join(append([]string{links[at].target}, whole[i+1:]...), "/")
 		if strings.HasPrefix(target, "/") {
@@ -209,5 +210,5 @@ func listed(links []link) string {
 	for i := range names {
 		names[i] = links[i].name
 	}
-	return "; beside its place there is " + strings.Join(names, ", ")
+	return "; available: " + strings.Join(names, ", ")
 }

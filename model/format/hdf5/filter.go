@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// filter is a step that chunks went through when they were written.
+// filter is a filter that was applied to chunks when they were written.
 type filter struct {
 	id   uint16
 	size int // of an element, for shuffle
@@ -23,7 +23,7 @@ const (
 	lzfFilter      = 32000
 )
 
-// others are the filters that are met, and not read.
+// others are the names of known but unsupported filters.
 var others = map[uint16]string{4: "szip", 5: "nbit", 6: "scale-offset", 307: "bzip2", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle",
 	32013: "zfp", 32015: "zstd", 32026: "blosc2"}
 
@@ -35,7 +35,7 @@ func (d *Dataset) pipeline(c *cursor) error {
 		c.skip(6)
 	case 2:
 	default:
-		return fmt.Errorf("filter pipeline version %d is not supported; versions 1 and 2 are", version)
+		return fmt.Errorf("filter pipeline version %d is not supported (only versions 1 and 2)", version)
 	}
 	for range count {
 		id := c.u16()
@@ -51,7 +51,7 @@ func (d *Dataset) pipeline(c *cursor) error {
 		c.skip(name)
 		c.skip(4 * values)
 		if (id < deflateFilter || id > fletcherFilter) && id != lzfFilter {
-			return fmt.Errorf("it is compressed by %s (filter %d), which is not read; gzip, LZF, shuffle and fletcher32 are", orUnknown(others[id]), id)
+			return fmt.Errorf("compression with %s (filter %d) is not supported; save it with gzip, LZF or no compression", orUnknown(others[id]), id)
 		}
 		d.filters = append(d.filters, filter{id, d.Size})
 	}
@@ -65,14 +65,14 @@ func orUnknown(name string) string {
 	return name
 }
 
-// inflater is a zlib reader that can begin anew.
+// inflater is a zlib reader that can be reset.
 type inflater interface {
 	io.Reader
 	zlib.Resetter
 }
 
-// unfilter undoes the filters of a stored chunk. Where only inflating is left, it is done while the result is read. z is reused,
-// and returned to be so again.
+// unfilter undoes the filters of a stored chunk. If only inflating is left, the returned reader inflates as it is read. z may be nil; the
+// returned inflater can be passed to the next call.
 func (d *Dataset) unfilter(c chunk, stored []byte, z inflater) (io.Reader, inflater, error) {
 	for i := len(d.filters) - 1; i >= 0; i-- {
 		if c.skipped>>i&1 == 1 {
@@ -101,7 +101,7 @@ func (d *Dataset) unfilter(c chunk, stored []byte, z inflater) (io.Reader, infla
 	return bytes.NewReader(stored), z, nil
 }
 
-// more says whether filters before the given one changed a chunk; shuffling single bytes changes nothing.
+// more reports whether filters before the given one changed a chunk. Shuffling single bytes changes nothing.
 func (d *Dataset) more(c chunk, before int) bool {
 	for i, f := range d.filters[:before] {
 		if c.skipped>>i&1 == 0 && (f.id != shuffleFilter || f.size > 1) {
@@ -122,19 +122,19 @@ func inflate(stored []byte, z inflater) (inflater, error) {
 	return r.(inflater), nil
 }
 
-// inflated reads all, at most limit bytes.
+// inflated reads everything from z and fails if it is more than limit bytes.
 func (d *Dataset) inflated(z inflater, limit int) ([]byte, error) {
 	var b bytes.Buffer
 	n, err := io.Copy(&b, io.LimitReader(z, int64(limit)+1))
 	if err == nil && n > int64(limit) {
-		err = fmt.Errorf("it inflates to more than the %d bytes of a chunk", limit)
+		err = fmt.Errorf("the file is damaged: a chunk inflates to more than %d bytes", limit)
 	}
 	return b.Bytes(), err
 }
 
-// unlzf undoes LZF: pieces of up to 32 bytes as they are, and repetitions of what came before; at most limit bytes.
+// unlzf decompresses LZF: literals of up to 32 bytes, and back-references. It fails if the result is more than limit bytes.
 func unlzf(in []byte, limit int) ([]byte, error) {
-	bad := errors.New("the file is damaged: what LZF packed does not unpack")
+	bad := errors.New("the file is damaged: LZF data cannot be decompressed")
 	var out []byte
 	for len(in) > 0 {
 		control := int(in[0])
@@ -159,7 +159,7 @@ func unlzf(in []byte, limit int) ([]byte, error) {
 		if from < 0 || len(out)+n > limit {
 			return nil, bad
 		}
-		for range n { // byte by byte: a repetition may reach into itself
+		for range n { // byte by byte, since a back-reference may overlap its output
 			out = append(out, out[from])
 			from++
 		}
@@ -167,7 +167,7 @@ func unlzf(in []byte, limit int) ([]byte, error) {
 	return out, nil
 }
 
-// unshuffle gathers the bytes of each element, which shuffle sorted by their place in it.
+// unshuffle restores elements from planes of their first bytes, second bytes and so on.
 func unshuffle(in []byte, size int) []byte {
 	if size < 2 {
 		return in
@@ -187,7 +187,7 @@ func unshuffle(in []byte, size int) []byte {
 // fletcher verifies and removes the checksum at the end of a chunk: Fletcher's, of 16-bit words, most significant byte first.
 func fletcher(in []byte) ([]byte, error) {
 	if len(in) < 4 {
-		return nil, errors.New("its checksum is missing")
+		return nil, errors.New("the file is damaged: a Fletcher checksum is missing")
 	}
 	body, want := in[:len(in)-4], binary.LittleEndian.Uint32(in[len(in)-4:])
 	var low, high uint64
@@ -203,12 +203,12 @@ func fletcher(in []byte) ([]byte, error) {
 		high = (high + low) % 65535
 	}
 	if got := uint32(high<<16 | low); reduce(got) != reduce(want) {
-		return nil, fmt.Errorf("its Fletcher checksum is %08x, not %08x", got, want)
+		return nil, fmt.Errorf("the file is damaged: the Fletcher checksum is %08x, not %08x", got, want)
 	}
 	return body, nil
 }
 
-// reduce takes 65535 for 0 in either half: the library's own sums end with either.
+// reduce maps 65535 to 0 in both halves, since the HDF5 library writes either.
 func reduce(sum uint32) uint32 {
 	return sum>>16%65535<<16 | sum&0xffff%65535
 }

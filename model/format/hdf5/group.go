@@ -10,11 +10,11 @@ import (
 type link struct {
 	name    string
 	address uint64 // of an object header
-	target  string // of a soft link, the path that it stands for; address is then nothing
-	outside bool   // it names another file, and address is nothing
+	target  string // path of a soft link, which has no address
+	outside bool   // whether it is an external link, which has no address
 }
 
-// links lists a group by its messages.
+// links returns the links of a group with the given messages.
 func (f *File) links(messages []message) ([]link, error) {
 	var links []link
 	for _, m := range messages {
@@ -46,7 +46,7 @@ func (f *File) links(messages []message) ([]link, error) {
 	return links, nil
 }
 
-// dense lists the links of a large group, which lie in a fractal heap, by the B-tree of their names, IV.A.2.c.
+// dense returns the links of a large group, which are in a fractal heap indexed by a B-tree of names, IV.A.2.c.
 func (f *File) dense(c *cursor) ([]link, error) {
 	c.skip(1)
 	if c.u8()&1 != 0 {
@@ -63,7 +63,7 @@ func (f *File) dense(c *cursor) ([]link, error) {
 	var links []link
 	err = f.records(names, func(kind byte, record []byte) error {
 		if kind != 5 || len(record) < 4+heap.idBytes {
-			return fmt.Errorf("the file is damaged: an index of type %d is where one of names belongs", kind)
+			return fmt.Errorf("the file is damaged: the index of link names has type %d", kind)
 		}
 		object, err := heap.object(record[4 : 4+heap.idBytes]) // after the hash of the name
 		if err != nil {
@@ -91,7 +91,7 @@ func parseLink(c *cursor) (link, error) {
 	}
 	length := c.uint(1 << (flags & 3))
 	if length > uint64(len(c.rest)) {
-		return link{}, errors.New("the file is damaged: the name of a link is longer than the link")
+		return link{}, errors.New("the file is damaged: a link's name is longer than the link")
 	}
 	l := link{name: string(c.take(int(length))), outside: kind > 1}
 	switch kind {
@@ -101,19 +101,19 @@ func parseLink(c *cursor) (link, error) {
 		l.target = string(c.take(int(c.u16())))
 	}
 	if c.short {
-		return link{}, errors.New("the file is damaged: a link ends early")
+		return link{}, errors.New("the file is damaged: a link is truncated")
 	}
 	return l, nil
 }
 
-// heap reads a local heap, which holds the names of an old group, III.D.
+// heap reads a local heap, which holds the names of an old-style group, III.D.
 func (f *File) heap(address uint64) ([]byte, error) {
 	b, err := f.bytes(address, 32)
 	if err != nil {
 		return nil, err
 	}
 	if string(b[:4]) != "HEAP" {
-		return nil, fmt.Errorf("the file is damaged: there is no heap of names at %d", address)
+		return nil, fmt.Errorf("the file is damaged: no heap of names at byte %d", address)
 	}
 	c := &cursor{rest: b[8:]}
 	size := c.u64()
@@ -121,11 +121,11 @@ func (f *File) heap(address uint64) ([]byte, error) {
 	return f.bytes(c.u64(), size)
 }
 
-// symbols reads a node of the B-tree of an old group and what lies under it, III.A.1 and III.B. seen keeps nodes from being read
-// twice, as only a damaged file has them.
+// symbols reads a node of the B-tree of an old-style group and its subtree, III.A.1 and III.B. seen detects nodes that are reached twice,
+// which happens only in damaged files.
 func (f *File) symbols(address uint64, names []byte, seen map[uint64]bool, links *[]link) error {
 	if seen[address] {
-		return fmt.Errorf("the file is damaged: the group node at %d is part of itself", address)
+		return fmt.Errorf("the file is damaged: the group node at byte %d is reached twice", address)
 	}
 	seen[address] = true
 	head, err := f.bytes(address, 8)
@@ -153,7 +153,7 @@ func (f *File) symbols(address uint64, names []byte, seen map[uint64]bool, links
 		}
 		return nil
 	}
-	return fmt.Errorf("the file is damaged: there is no group node at %d", address)
+	return fmt.Errorf("the file is damaged: no group node at byte %d", address)
 }
 
 func (f *File) symbolNode(address, count uint64, names []byte, links *[]link) error {
@@ -166,11 +166,11 @@ func (f *File) symbolNode(address, count uint64, names []byte, links *[]link) er
 		c := &cursor{rest: b}
 		at, header, cache := c.u64(), c.u64(), c.u32()
 		if at >= uint64(len(names)) {
-			return fmt.Errorf("the file is damaged: a link at %d has no name", address)
+			return fmt.Errorf("the file is damaged: a link at byte %d has no name", address)
 		}
 		name, _, _ := bytes.Cut(names[at:], []byte{0})
 		l := link{name: string(name), address: header}
-		if cache == 2 { // a soft link: where its path is
+		if cache == 2 { // a soft link: read the offset of its path
 			c.skip(4)
 			if at := uint64(c.u32()); at < uint64(len(names)) {
 				target, _, _ := bytes.Cut(names[at:], []byte{0})

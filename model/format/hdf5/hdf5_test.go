@@ -37,7 +37,7 @@ func rows(t testing.TB, r *Reader, first, n int) []byte {
 	return b
 }
 
-// checkImages holds rows of 16 × 16 × 3 bytes against the formula of testdata/make.py.
+// checkImages compares rows of 16 × 16 × 3 bytes with the formula of testdata/make.py.
 func checkImages(t *testing.T, pixels []byte, first int) {
 	t.Helper()
 	for i, v := range pixels {
@@ -48,7 +48,7 @@ func checkImages(t *testing.T, pixels []byte, first int) {
 	}
 }
 
-// TestStorage reads the same array from every kind of storage: all at once, in order in pieces, and here and there.
+// TestStorage reads the same array from every kind of storage: all at once, in order in pieces, and in any order.
 func TestStorage(t *testing.T) {
 	for _, name := range []string{"contiguous", "userblock", "official", "ragged", "each", "plain", "latest", "paged", "implicit", "lzf", "growing"} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestStorage(t *testing.T) {
 
 func float(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }
 
-// TestTypes reads 0 … 23 (−12 … 11 where signed) in every type, chunked, shuffled, deflated, with checksums.
+// TestTypes reads 0 … 23 (−12 … 11 if signed) in every type, chunked, shuffled, compressed, with checksums.
 func TestTypes(t *testing.T) {
 	f := expect.Open(t, Open, "testdata/types.h5")
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func TestTypes(t *testing.T) {
 		}
 	}
 	if b := rows(t, dataset(t, f, "never").Reader(), 0, 10); slices.Max(b) != 0 {
-		t.Error("what was never written is not zero")
+		t.Error("unwritten elements are not zero")
 	}
 	if d := dataset(t, f, "empty"); d.Len() != 0 || d.RowBytes() != 3 {
 		t.Errorf("an empty array is %v", d.Shape)
@@ -127,14 +127,14 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestGrown reads datasets that may grow, by every index that such have: their elements are 0, 1, 2 ….
+// TestGrown reads resizable datasets with every kind of index. Their elements are 0, 1, 2 ….
 func TestGrown(t *testing.T) {
 	f := expect.Open(t, Open, "testdata/grown.h5")
 	for _, path := range []string{"across", "room", "both", "packed", "many", "shrunk", "links/399_" + strings.Repeat("x", 40)} {
 		d := dataset(t, f, path)
 		b := rows(t, d.Reader(), 0, d.Len())
 		width := d.Shape[1]
-		step := width // of the array as it was written
+		step := width // width of the array when it was written
 		if path == "shrunk" {
 			step = 10
 		}
@@ -169,7 +169,7 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// TestKinds reads big-endian numbers, enumerations, bools, named types, text, and along soft links.
+// TestKinds reads big-endian numbers, enumerations, bools, named types and text, and follows soft links.
 func TestKinds(t *testing.T) {
 	f, types := expect.Open(t, Open, "testdata/kinds.h5"), expect.Open(t, Open, "testdata/types.h5")
 	big := dataset(t, f, "big")
@@ -218,7 +218,7 @@ func TestRefusals(t *testing.T) {
 		{"kinds", "types/there", []string{`"there"`, "external link"}},
 		{"kinds", "round", []string{`"round"`, "more than 16"}},
 		{"types", "a", []string{"a group"}},
-		{"types", "a/c", []string{`no dataset "a/c"`, "beside its place there is b"}},
+		{"types", "a/c", []string{`no dataset "a/c"`, "available: b"}},
 		{"types", "u1/x", []string{`no dataset "u1/x"`}},
 	} {
 		_, err := expect.Open(t, Open, "testdata/"+c.file+".h5").Dataset(c.path)
@@ -236,7 +236,7 @@ func TestRefusals(t *testing.T) {
 	expect.Says(t, err, "none.h5", "no such file")
 }
 
-// TestDamage: what was cut off and what was changed is named.
+// TestDamage: errors for truncated and changed files say where the damage is.
 func TestDamage(t *testing.T) {
 	whole, err := os.ReadFile("testdata/ragged.h5")
 	if err != nil {
@@ -268,7 +268,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestChangedBytes: whatever byte of the indexes of chunks and links is another, the reader neither panics nor hangs.
+// TestChangedBytes: changed bytes in the indexes of chunks and links make the reader neither panic nor hang.
 func TestChangedBytes(t *testing.T) {
 	whole, err := os.ReadFile("testdata/grown.h5")
 	if err != nil {
@@ -308,7 +308,7 @@ func TestChangedBytes(t *testing.T) {
 	}
 }
 
-// FuzzRead: no file makes the reader panic, or allocate without measure.
+// FuzzRead: no file makes the reader panic or allocate too much.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"types", "latest", "implicit", "virtual", "dense", "kinds"} {
 		b, err := os.ReadFile("testdata/" + name + ".h5")

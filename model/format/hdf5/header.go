@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Types of the header messages that matter here.
+// Types of the header messages that are read.
 const (
 	dataspaceMessage    = 0x01
 	linkInfoMessage     = 0x02
@@ -22,22 +22,22 @@ const (
 // message is one message of an object header.
 type message struct {
 	kind   int
-	shared bool // data is then a reference to where the message is
+	shared bool // whether data is a reference to the message
 	data   []byte
 }
 
-// elsewhere reads a message that lies in another object header, as the types do that have a name, IV.A.1.a and IV.A.2.
+// elsewhere reads a shared message from another object header, such as that of a named datatype, IV.A.1.a and IV.A.2.
 func (f *File) elsewhere(m message) (message, error) {
 	c := &cursor{rest: m.data}
 	switch version, where := c.u8(), c.u8(); {
 	case version == 1:
 		c.skip(6)
 	case where != 0 && where != 2:
-		return m, errors.New("it shares a header message through a heap (unsupported)")
+		return m, errors.New("header messages shared through a heap are not supported; save the data again with h5py")
 	}
 	address := c.u64()
 	if c.short {
-		return m, errors.New("the file is damaged: a shared message ends early")
+		return m, errors.New("the file is damaged: a shared header message is truncated")
 	}
 	messages, err := f.messages(address)
 	if err != nil {
@@ -46,7 +46,7 @@ func (f *File) elsewhere(m message) (message, error) {
 	if found, ok := find(messages, m.kind); ok && !found.shared {
 		return found, nil
 	}
-	return m, fmt.Errorf("the file is damaged: there is no message of type %#x at %d", m.kind, address)
+	return m, fmt.Errorf("the file is damaged: no message of type %#x at byte %d", m.kind, address)
 }
 
 // find returns the first message of a kind.
@@ -62,7 +62,7 @@ func find(messages []message, kind int) (message, bool) {
 // block is a part of an object header.
 type block struct{ address, size uint64 }
 
-// maxBlocks bounds the parts of one object header, which may refer to each other without end.
+// maxBlocks limits the parts of one object header, which may refer to each other in a cycle.
 const maxBlocks = 256
 
 // messages reads the object header at an address, IV.A.1.
@@ -79,7 +79,7 @@ func (f *File) messages(address uint64) ([]message, error) {
 		c := cursor{rest: start[8:]}
 		first = block{address + 16, uint64(c.u32())}
 	default:
-		err = fmt.Errorf("the file is damaged: there is no object header at %d", address)
+		err = fmt.Errorf("the file is damaged: no object header at byte %d", address)
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (f *File) messages(address uint64) ([]message, error) {
 	blocks := []block{first}
 	for i := 0; i < len(blocks); i++ {
 		if i == maxBlocks {
-			return nil, fmt.Errorf("the file is damaged: the object header at %d has no end", address)
+			return nil, fmt.Errorf("the file is damaged: the object header at byte %d has more than %d parts", address, maxBlocks)
 		}
 		b, err := f.bytes(blocks[i].address, blocks[i].size)
 		if err != nil {
@@ -101,7 +101,7 @@ func (f *File) messages(address uint64) ([]message, error) {
 	return out, nil
 }
 
-// version1 splits a block into messages: type 2, size 2, flags 1, reserved 3 bytes.
+// version1 splits a block into messages: 2 bytes type, 2 bytes size, 1 byte flags, 3 bytes reserved.
 func version1(b []byte, out *[]message, blocks *[]block) error {
 	for c := (cursor{rest: b}); len(c.rest) >= 8; {
 		kind, size, flags := int(c.u16()), int(c.u16()), c.u8()
@@ -115,7 +115,7 @@ func version1(b []byte, out *[]message, blocks *[]block) error {
 	return nil
 }
 
-// add appends a message, or where it is a continuation the block that it names, without the frame around it.
+// add appends a message, or for a continuation the block that it refers to, without the frame around it.
 func add(m message, frame uint64, out *[]message, blocks *[]block) {
 	if m.kind != continuationMessage {
 		*out = append(*out, m)
@@ -139,7 +139,7 @@ func (f *File) header2(address uint64) (block, func([]byte, *[]message, *[]block
 	c.skip(4)
 	version, flags := c.u8(), c.u8()
 	if version != 2 {
-		return block{}, nil, fmt.Errorf("object header version %d is not supported; versions 1 and 2 are", version)
+		return block{}, nil, fmt.Errorf("object header version %d is not supported (only versions 1 and 2)", version)
 	}
 	if flags&0x20 != 0 {
 		c.skip(16)
@@ -149,13 +149,14 @@ func (f *File) header2(address uint64) (block, func([]byte, *[]message, *[]block
 	}
 	size := c.uint(1 << (flags & 3))
 	if c.short {
-		return block{}, nil, errors.New("the file ends within an object header")
+		return block{}, nil, errors.New("the file is incomplete: it ends within an object header")
 	}
 	used := uint64(len(start) - len(c.rest))
 	return block{address + used, size}, version2(flags&4 != 0), nil
 }
 
-// version2 splits a block into messages: type 1, size 2, flags 1, and 2 bytes more where creation order is kept.
+// version2 returns a function that splits a block into messages: 1 byte type, 2 bytes size, 1 byte flags, and 2 more bytes with creation
+// order.
 func version2(order bool) func([]byte, *[]message, *[]block) error {
 	head := 4
 	if order {

@@ -12,12 +12,12 @@ import (
 type fractalHeap struct {
 	file                  *File
 	idBytes               int
-	offsetBytes, lenBytes int // of an object's place in its ID
+	offsetBytes, lenBytes int // of an object's offset and length in its ID
 	columns               int // blocks in a row of the doubling table
 	start                 uint64
-	directRows            int // rows of blocks that hold objects; the rows after them hold blocks of blocks
+	directRows            int // rows of direct blocks, which hold objects; later rows hold indirect blocks
 	root                  uint64
-	rows                  int // of the root; 0 where it is itself a block of objects
+	rows                  int // rows of the root; 0 if the root is a direct block
 }
 
 func (f *File) fractalHeap(address uint64) (*fractalHeap, error) {
@@ -39,23 +39,23 @@ func (f *File) fractalHeap(address uint64) (*fractalHeap, error) {
 	switch {
 	case string(b[:4]) != "FRHP" || h.columns == 0 || h.columns > 1<<12 || h.start == 0 || h.start&(h.start-1) != 0 || h.start > 1<<32 ||
 		largest < h.start || largest&(largest-1) != 0 || largest > 1<<32 || heapBits > 64 || h.rows > 64:
-		return nil, fmt.Errorf("the file is damaged: there is no heap at %d", address)
+		return nil, fmt.Errorf("the file is damaged: no heap at byte %d", address)
 	case filters != 0:
-		return nil, errors.New("a group keeps its links in a compressed heap (unsupported)")
+		return nil, errors.New("links in a compressed heap are not supported; save the data again with h5py")
 	}
 	h.offsetBytes = (heapBits + 7) / 8
 	h.lenBytes = min((bits.Len64(largest)-1+7)/8, width(uint64(managed)))
 	h.directRows = bits.Len64(largest) - bits.Len64(h.start) + 2
 	if 1+h.offsetBytes+h.lenBytes > h.idBytes {
-		return nil, fmt.Errorf("the file is damaged: the heap at %d has IDs of %d bytes", address, h.idBytes)
+		return nil, fmt.Errorf("the file is damaged: the heap at byte %d has IDs of %d bytes", address, h.idBytes)
 	}
 	return h, nil
 }
 
-// object reads the object of an ID.
+// object reads the object with an ID.
 func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	if kind := id[0] >> 4 & 3; kind != 0 {
-		return nil, fmt.Errorf("a link is stored as a heap object of kind %d (unsupported)", kind)
+		return nil, fmt.Errorf("links in heap objects of kind %d are not supported; save the data again with h5py", kind)
 	}
 	c := &cursor{rest: id[1:]}
 	offset, length := c.uint(h.offsetBytes), c.uint(h.lenBytes)
@@ -72,7 +72,7 @@ func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	return h.file.bytes(at, length)
 }
 
-// place finds the address of an offset below a block of blocks whose own offset is base.
+// place finds the address of a heap offset in an indirect block that starts at offset base.
 func (h *fractalHeap) place(block uint64, rows int, base, offset uint64, depth int) (uint64, error) {
 	bad := errors.New("the file is damaged: a heap object lies beyond its heap")
 	if depth > 8 {
@@ -85,7 +85,7 @@ func (h *fractalHeap) place(block uint64, rows int, base, offset uint64, depth i
 		return 0, err
 	}
 	if string(b[:4]) != "FHIB" {
-		return 0, fmt.Errorf("the file is damaged: there is no block of a heap at %d", block)
+		return 0, fmt.Errorf("the file is damaged: no heap block at byte %d", block)
 	}
 	c := &cursor{rest: b[head:]}
 	for row := range rows {
@@ -108,14 +108,14 @@ func (h *fractalHeap) place(block uint64, rows int, base, offset uint64, depth i
 	return 0, bad
 }
 
-// Strings reads an array of text, in order; at most limit elements and MaxTextBytes bytes.
+// Strings reads an array of text in order. It fails for more than limit elements or MaxTextBytes bytes.
 func (d *Dataset) Strings(limit int) ([]string, error) {
 	n := product(d.Shape)
 	if d.Kind != 'S' && d.Kind != Varying {
-		return nil, d.file.wrap(fmt.Errorf("dataset %q: it holds numbers, not text", d.Path))
+		return nil, d.file.wrap(fmt.Errorf("dataset %q holds numbers, not text", d.Path))
 	}
 	if n > limit || n > MaxTextBytes/d.Size {
-		return nil, d.file.wrap(fmt.Errorf("dataset %q: %d elements of text are too many", d.Path, n))
+		return nil, d.file.wrap(fmt.Errorf("dataset %q: %d elements of text are too many (limit %d elements, %d bytes)", d.Path, n, limit, MaxTextBytes))
 	}
 	b := make([]byte, n*d.Size)
 	if n > 0 {
@@ -140,10 +140,10 @@ func (d *Dataset) Strings(limit int) ([]string, error) {
 	return out, nil
 }
 
-// MaxTextBytes bounds the text that is kept in memory of one dataset.
+// MaxTextBytes limits the text of one dataset that is kept in memory.
 const MaxTextBytes = 256 << 20
 
-// varying reads text of varying length: its length, the address of a global heap, its number there.
+// varying reads variable-length text, given by its length, the address of a global heap and its index there.
 func (f *File) varying(element []byte, heaps map[uint64]map[uint32]string, left *int) (string, error) {
 	length, address, number := binary.LittleEndian.Uint32(element), binary.LittleEndian.Uint64(element[4:]), binary.LittleEndian.Uint32(element[12:])
 	if length == 0 {
@@ -159,12 +159,12 @@ func (f *File) varying(element []byte, heaps map[uint64]map[uint32]string, left 
 	}
 	text, found := heap[number]
 	if !found || uint64(length) > uint64(len(text)) {
-		return "", fmt.Errorf("the file is damaged: its text is not in the heap at %d", address)
+		return "", fmt.Errorf("the file is damaged: its text is not in the heap at byte %d", address)
 	}
 	return strings.TrimRight(text[:length], "\x00"), nil
 }
 
-// globalHeap reads a collection of objects by their numbers, III.E.
+// globalHeap reads a collection of objects by index, III.E.
 func (f *File) globalHeap(address uint64, left *int) (map[uint32]string, error) {
 	head, err := f.bytes(address, 16)
 	if err != nil {
@@ -172,7 +172,7 @@ func (f *File) globalHeap(address uint64, left *int) (map[uint32]string, error) 
 	}
 	size := binary.LittleEndian.Uint64(head[8:])
 	if string(head[:4]) != "GCOL" || size < 16 || size > uint64(*left) {
-		return nil, fmt.Errorf("the file is damaged: there is no heap of text at %d", address)
+		return nil, fmt.Errorf("the file is damaged: no heap of text at byte %d", address)
 	}
 	*left -= int(size)
 	b, err := f.bytes(address, size)

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// chunk says where one chunk is stored.
+// chunk is the location of a stored chunk.
 type chunk struct {
 	number  int // row-major in the grid of chunks
 	address uint64
 	size    uint32 // bytes as stored
-	skipped uint32 // bit i: filter i was not applied to it
+	skipped uint32 // bit i: filter i was not applied
 }
 
 // chunked3 reads a chunked layout of version 3: always a B-tree of version 1.
@@ -43,7 +43,7 @@ func (d *Dataset) chunked4(c *cursor) error {
 		return err
 	}
 	if flags&1 != 0 && len(d.filters) > 0 {
-		return errors.New("its partial chunks at the edges are stored unfiltered (unsupported)")
+		return errors.New("unfiltered partial edge chunks are not supported; save the data again with h5py")
 	}
 	switch index := c.u8(); index {
 	case 1:
@@ -57,7 +57,7 @@ func (d *Dataset) chunked4(c *cursor) error {
 		}
 		return d.sortChunks()
 	case 4:
-		c.skip(5) // what the array's header says too
+		c.skip(5) // repeated in the array's header
 		if err := d.extensibleArray(c.u64()); err != nil {
 			return err
 		}
@@ -69,17 +69,17 @@ func (d *Dataset) chunked4(c *cursor) error {
 		}
 		return d.sortChunks()
 	default:
-		return fmt.Errorf("chunk index %d is unknown", index)
+		return fmt.Errorf("chunk index type %d is not supported", index)
 	}
 }
 
-// most is the number of chunks along an axis once the array is as large as it may be; 0 where nothing bounds it.
+// most returns the maximum number of chunks along an axis, or 0 if unlimited.
 func (d *Dataset) most(k int) int {
 	return (d.max[k] + d.layout.chunk[k] - 1) / d.layout.chunk[k]
 }
 
-// numbering takes the place of a chunk in an array index to its number in the grid: such an index counts the chunks of the array
-// as large as it may become, the axis without limit slowest. outside is a chunk that the array does not have now.
+// numbering returns a function from the place of a chunk in an array index to its number in the grid. Such an index counts the chunks of
+// the array at its maximum size, with the unlimited axis slowest. outside is true for chunks beyond the current size.
 func (d *Dataset) numbering() func(place int) (number int, outside bool) {
 	order := make([]int, 0, len(d.Shape)) // axes, fastest first
 	endless := slices.Index(d.max, 0)
@@ -106,42 +106,42 @@ func (d *Dataset) numbering() func(place int) (number int, outside bool) {
 	}
 }
 
-// maxChunk is the format's limit on the bytes of a chunk.
+// maxChunk is the format's limit for the bytes of a chunk.
 const maxChunk = math.MaxUint32
 
-// setChunk takes the shape of chunks, the last size being that of an element.
+// setChunk sets the shape of chunks; the last size is that of an element.
 func (d *Dataset) setChunk(sizes []uint64) error {
 	if len(sizes) != len(d.Shape)+1 {
-		return fmt.Errorf("the file is damaged: chunks have %d axes and the array %d", len(sizes)-1, len(d.Shape))
+		return fmt.Errorf("the file is damaged: chunks have %d axes, but the array has %d", len(sizes)-1, len(d.Shape))
 	}
 	total, chunks := uint64(d.Size), 1
 	for k, s := range sizes[:len(d.Shape)] {
 		if s == 0 || s > maxChunk/total {
-			return fmt.Errorf("the file is damaged: it cannot have chunks of shape %v", sizes[:len(d.Shape)])
+			return fmt.Errorf("the file is damaged: chunk shape %v is impossible", sizes[:len(d.Shape)])
 		}
 		total *= s
 		along := (d.Shape[k] + int(s) - 1) / int(s)
 		if along > 0 && chunks > math.MaxInt32/along {
-			return fmt.Errorf("the file is damaged: its chunks would be more than %d", math.MaxInt32)
+			return fmt.Errorf("the file is damaged: it has more than %d chunks", math.MaxInt32)
 		}
 		chunks *= along
 		d.layout.chunk, d.layout.grid = append(d.layout.chunk, int(s)), append(d.layout.grid, along)
 	}
 	if total/maxRatio > d.file.size {
-		return fmt.Errorf("the file is damaged: chunks of %d bytes are larger than a file of %d can hold", total, d.file.size)
+		return fmt.Errorf("the file is damaged: chunks of %d bytes are too large for a file of %d bytes", total, d.file.size)
 	}
 	return nil
 }
 
 func (d *Dataset) chunkBytes() int { return product(d.layout.chunk) * d.Size }
 
-// add puts a chunk into the index; those that were never written have no address.
+// add adds a chunk to the index. Unwritten chunks have no address and are skipped.
 func (d *Dataset) add(c chunk) error {
 	if c.address == undefined {
 		return nil
 	}
 	if c.address > d.file.size || uint64(c.size) > d.file.size-c.address {
-		return fmt.Errorf("the file is damaged or incomplete: chunk %d, %d bytes at %d, lies beyond its %d", c.number, c.size, c.address, d.file.size)
+		return fmt.Errorf("the file is damaged or incomplete: chunk %d, %d bytes at byte %d, lies beyond its end at %d", c.number, c.size, c.address, d.file.size)
 	}
 	d.layout.chunks = append(d.layout.chunks, c)
 	return nil
@@ -151,17 +151,17 @@ func (d *Dataset) sortChunks() error {
 	slices.SortFunc(d.layout.chunks, func(a, b chunk) int { return a.number - b.number })
 	for i := 1; i < len(d.layout.chunks); i++ {
 		if d.layout.chunks[i].number == d.layout.chunks[i-1].number {
-			return fmt.Errorf("the file is damaged: its index names chunk %d twice", d.layout.chunks[i].number)
+			return fmt.Errorf("the file is damaged: the index lists chunk %d twice", d.layout.chunks[i].number)
 		}
 	}
 	return nil
 }
 
-// tree reads a node of a version 1 B-tree of chunks and what lies under it, III.A.1. seen keeps nodes from being read twice, as
-// only a damaged file has them.
+// tree reads a node of a version 1 B-tree of chunks and its subtree, III.A.1. seen detects nodes that are reached twice, which happens
+// only in damaged files.
 func (d *Dataset) tree(address uint64, seen map[uint64]bool) error {
 	if seen[address] {
-		return fmt.Errorf("the file is damaged: the index node at %d is part of itself", address)
+		return fmt.Errorf("the file is damaged: the index node at byte %d is reached twice", address)
 	}
 	seen[address] = true
 	head, err := d.file.bytes(address, 24)
@@ -169,7 +169,7 @@ func (d *Dataset) tree(address uint64, seen map[uint64]bool) error {
 		return err
 	}
 	if string(head[:4]) != "TREE" || head[4] != 1 {
-		return fmt.Errorf("the file is damaged: there is no index of chunks at %d", address)
+		return fmt.Errorf("the file is damaged: no chunk index at byte %d", address)
 	}
 	c := &cursor{rest: head[5:]}
 	level, count := c.u8(), uint64(c.u16())
@@ -196,7 +196,7 @@ func (d *Dataset) tree(address uint64, seen map[uint64]bool) error {
 	return nil
 }
 
-// chunkAt reads the place of a chunk's first element and returns the chunk's number.
+// chunkAt reads the position of a chunk's first element and returns the chunk's number.
 func (d *Dataset) chunkAt(c *cursor) (int, error) {
 	number, outside := 0, false
 	for k, along := range d.layout.grid {
@@ -205,36 +205,36 @@ func (d *Dataset) chunkAt(c *cursor) (int, error) {
 		number = number*along + int(at)
 	}
 	if outside {
-		return 0, errors.New("the file is damaged: its index names a chunk outside the array")
+		return 0, errors.New("the file is damaged: the index lists a chunk outside the array")
 	}
 	return number, nil
 }
 
-// single reads the index of a dataset that is one chunk.
+// single reads the index of a dataset with a single chunk.
 func (d *Dataset) single(c *cursor, filtered bool) error {
 	one := chunk{size: uint32(d.chunkBytes())}
 	if filtered {
 		size := c.u64()
 		one.skipped = c.u32()
 		if size > maxChunk {
-			return fmt.Errorf("the file is damaged: its chunk has %d bytes", size)
+			return fmt.Errorf("the file is damaged: the chunk has %d bytes", size)
 		}
 		one.size = uint32(size)
 	}
 	if one.address = c.u64(); product(d.layout.grid) != 1 {
-		return errors.New("the file is damaged: it has an index for one chunk and more chunks")
+		return errors.New("the file is damaged: an index for one chunk is used for several")
 	}
 	return d.add(one)
 }
 
-// implicit chunks lie one after the other, unfiltered.
+// implicit sets up an implicit index: chunks are stored consecutively, unfiltered.
 func (d *Dataset) implicit(address uint64) error {
 	if address == undefined {
 		return nil
 	}
 	each, count := uint64(d.chunkBytes()), uint64(product(d.layout.grid))
 	if len(d.filters) > 0 || address > d.file.size || count > (d.file.size-address)/each {
-		return fmt.Errorf("the file is damaged or incomplete: %d chunks of %d bytes at %d lie beyond its %d", count, each, address, d.file.size)
+		return fmt.Errorf("the file is damaged or incomplete: %d chunks of %d bytes at byte %d lie beyond its end at %d", count, each, address, d.file.size)
 	}
 	for i := range count {
 		d.layout.chunks = append(d.layout.chunks, chunk{number: int(i), address: address + i*each, size: uint32(each)})
@@ -253,10 +253,10 @@ func (d *Dataset) fixedArray(address uint64, bits int) error {
 	}
 	c := &cursor{rest: b[5:]}
 	filtered, entry := c.u8() == 1, int(c.u8())
-	c.skip(1) // page bits, which the layout says too
+	c.skip(1) // page bits, repeated in the layout
 	count, data := c.u64(), c.u64()
 	if string(b[:4]) != "FAHD" || bits > 30 || filtered && (entry < 13 || entry > 20) || !filtered && entry != 8 {
-		return fmt.Errorf("the file is damaged: there is no fixed array of chunks at %d", address)
+		return fmt.Errorf("the file is damaged: no fixed array of chunks at byte %d", address)
 	}
 	all := uint64(1)
 	for k := range d.Shape {
@@ -265,7 +265,7 @@ func (d *Dataset) fixedArray(address uint64, bits int) error {
 		}
 	}
 	if count != all || all > math.MaxInt32 || count > d.file.size/uint64(entry) {
-		return fmt.Errorf("the file is damaged: its index has %d chunks for the array's %d", count, all)
+		return fmt.Errorf("the file is damaged: the index has %d chunks, but the array has %d", count, all)
 	}
 	if data == undefined {
 		return nil
@@ -273,8 +273,8 @@ func (d *Dataset) fixedArray(address uint64, bits int) error {
 	return d.fixedBlock(data, int(count), 1<<bits, entry, filtered)
 }
 
-// fixedBlock reads the data block: "FADB", version, client, owner; entries; or, where they are more than a page holds, a bitmap of
-// the pages in use and a checksum, then pages, each with a checksum.
+// fixedBlock reads the data block: "FADB", version, client, owner; then entries, or if they do not fit on one page, a bitmap of used
+// pages, a checksum, and pages that each have a checksum.
 func (d *Dataset) fixedBlock(address uint64, count, page, entry int, filtered bool) error {
 	at := address + 4 + 1 + 1 + 8
 	var used []byte
@@ -303,7 +303,8 @@ func (d *Dataset) fixedBlock(address uint64, count, page, entry int, filtered bo
 	return nil
 }
 
-// entries of an array index from a place on: address, and where filtered the stored size and the mask of skipped filters.
+// entries reads consecutive entries of an array index, starting at place: the address and, if filtered, the stored size and the mask of
+// skipped filters.
 func (d *Dataset) entries(b []byte, place, entry int, filtered bool) error {
 	number := d.numbering()
 	for c := (&cursor{rest: b}); len(c.rest) > 0; place++ {

@@ -11,24 +11,24 @@ import (
 	"sync/atomic"
 )
 
-// Reader reads rows of a dataset, fastest in order: chunks that reach over many rows are inflated row by row, each once. It serves
-// one goroutine; several readers of one dataset may work at once.
+// Reader reads rows of a dataset. Reading in order is fastest: chunks that span many rows are then inflated once, row by row. A Reader is
+// for one goroutine, but several readers of one dataset may be used concurrently.
 type Reader struct {
 	d       *Dataset
-	columns []*column // where chunks reach over many rows: one for each chunk of a band
-	workers []*column // where they reach over few: one for each worker
+	columns []*column // if chunks span many rows: one for each chunk of a band
+	workers []*column // if chunks span few rows: one for each worker
 }
 
-// Reader begins to read.
+// Reader returns a new reader.
 func (d *Dataset) Reader() *Reader { return &Reader{d: d} }
 
-// column is a chunk that is being read: the rows of one band, a part of each row.
+// column is the state of reading one chunk, which covers the rows of one band and a part of each row.
 type column struct {
 	number int // of the chunk
-	row    int // next row, counted from the band's first
+	row    int // next row, relative to the band's first
 	src    io.Reader
 	z      inflater
-	slab   []byte // rows of the chunk as they are read, before they are spread
+	slab   []byte // rows of the chunk before they are copied to their places
 	runs   []run
 	length int // bytes of each run
 }
@@ -36,10 +36,10 @@ type column struct {
 // run is a piece that is contiguous both in the chunk's part of a row and in the row.
 type run struct{ from, to int }
 
-// blockBytes is about how much is read at once: enough work to share among cores, little enough to stay in their caches.
+// blockBytes is the approximate number of bytes to read at once: enough work to share among cores, but small enough for their caches.
 const blockBytes = 4 << 20
 
-// Block is how many rows are best asked for at once.
+// Block returns the best number of rows to read at once.
 func (d *Dataset) Block() int {
 	return min(512, max(1, blockBytes/max(1, d.RowBytes())), max(1, d.Len()))
 }
@@ -83,7 +83,7 @@ func (r *Reader) block(dst []byte, first, n int) error {
 	return err
 }
 
-// unwritten fills dst with the value of elements that were never written.
+// unwritten fills dst with the fill value.
 func (d *Dataset) unwritten(dst []byte) {
 	if len(bytes.Trim(d.fill, "\x00")) == 0 {
 		clear(dst)
@@ -94,7 +94,7 @@ func (d *Dataset) unwritten(dst []byte) {
 	}
 }
 
-// chunks reads n rows of one band, column beside column, or of several bands, band beside band.
+// chunks reads n rows in parallel: by column if they are in one band, else by band.
 func (r *Reader) chunks(dst []byte, first, n int) error {
 	d := r.d
 	band, columns := d.layout.chunk[0], product(d.layout.grid[1:])
@@ -124,7 +124,8 @@ func grow(columns []*column, n int) []*column {
 	return columns
 }
 
-// parallel does the tasks 0 … n−1 on all cores, neighbours on the same one, and returns the first error, a panic among them.
+// parallel runs the tasks 0 … n−1 on all cores, in groups of neighbours, and returns the first error of every worker. Panics become
+// errors.
 func parallel(n int, do func(worker, task int) error) error {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {
@@ -152,7 +153,7 @@ func parallel(n int, do func(worker, task int) error) error {
 func guarded(worker, from, to int, do func(worker, task int) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the file is damaged in a way that the reader did not foresee: %v", r)
+			err = fmt.Errorf("the file is damaged in an unexpected way: %v", r)
 		}
 	}()
 	for task := from; task < to && err == nil; task++ {
@@ -161,7 +162,7 @@ func guarded(worker, from, to int, do func(worker, task int) error) (err error) 
 	return err
 }
 
-// spread copies rows from … to of one chunk to their places in dst, which begins with row first.
+// spread copies the rows [from, to) of one chunk to their places in dst, which begins with row first.
 func (d *Dataset) spread(c *column, number int, dst []byte, first, from, to int) error {
 	start := number / product(d.layout.grid[1:]) * d.layout.chunk[0]
 	slab := d.chunkBytes() / d.layout.chunk[0]
@@ -208,7 +209,7 @@ func (c *column) scatter(row, part []byte) {
 
 func ended(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return errors.New("the file is damaged: it inflates to less than a chunk holds")
+		return errors.New("the file is damaged: it inflates to less than a chunk")
 	}
 	return err
 }
@@ -225,13 +226,13 @@ func (d *Dataset) find(number int) (int, bool) {
 	return slices.BinarySearchFunc(d.layout.chunks, number, func(c chunk, n int) int { return c.number - n })
 }
 
-// open begins to read a chunk; src stays nil where it was never written.
+// open starts reading a chunk. src stays nil if the chunk was never written.
 func (c *column) open(d *Dataset, number int) error {
 	columns := product(d.layout.grid[1:])
 	if c.number < 0 || c.number%columns != number%columns {
 		c.place(d, number%columns)
 	}
-	c.number, c.row, c.src = -1, 0, nil // stays so where opening fails
+	c.number, c.row, c.src = -1, 0, nil // kept if opening fails
 	if i, ok := d.find(number); ok {
 		if err := c.source(d, d.layout.chunks[i]); err != nil {
 			return err
@@ -254,7 +255,8 @@ func (c *column) source(d *Dataset, stored chunk) error {
 	return err
 }
 
-// place works out which pieces of the chunk's part of a row go where, for a column of the grid: whole trailing axes are one piece.
+// place computes the runs of a column of the grid: the contiguous pieces of the chunk's part of a row and their places in the row. Complete
+// trailing axes form one piece.
 func (c *column) place(d *Dataset, number int) {
 	size, shape, full := d.layout.chunk, d.Shape, len(d.Shape)-1
 	c.length = d.Size
@@ -284,7 +286,7 @@ func (c *column) place(d *Dataset, number int) {
 	}
 }
 
-// skip passes n bytes over.
+// skip skips n bytes.
 func (c *column) skip(n int, wrap func(int, error) error) error {
 	if n == 0 || c.src == nil {
 		return nil
@@ -301,7 +303,7 @@ func (c *column) skip(n int, wrap func(int, error) error) error {
 	return nil
 }
 
-// finish verifies, once the last row was read, that an inflated chunk ends where it should, with the checksum that it should have.
+// finish verifies, after the last row, that an inflated chunk has the right length and checksum.
 func (d *Dataset) finish(c *column, start, slab int) error {
 	if c.src == nil || start+c.row < min(d.Len(), start+d.layout.chunk[0]) || c.src != io.Reader(c.z) {
 		return nil
@@ -312,7 +314,7 @@ func (d *Dataset) finish(c *column, start, slab int) error {
 	case err == io.EOF && n == int64(beyond):
 		return nil
 	case err == nil:
-		err = errors.New("the file is damaged: it inflates to more than a chunk holds")
+		err = errors.New("the file is damaged: it inflates to more than a chunk")
 	}
 	return d.inChunk(c.number, ended(err))
 }

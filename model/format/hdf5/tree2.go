@@ -10,14 +10,14 @@ type tree2 struct {
 	file   *File
 	kind   byte
 	record int   // bytes
-	counts int   // bytes in which a parent counts the records of a child
-	totals []int // bytes in which a parent at a depth counts all records below a child
+	counts int   // bytes of a child's number of records in its parent
+	totals []int // by depth: bytes of the number of records in a child's subtree
 	left   uint64
 	visit  func(kind byte, record []byte) error
 }
 
-// records visits the records of a version 2 B-tree. A damaged tree ends, for it may not have more records than it says that it has,
-// and these no more than the file can hold.
+// records visits the records of a version 2 B-tree. It terminates for damaged trees too, since it fails after more records than the header
+// claims, and the claim is limited by the size of the file.
 func (f *File) records(address uint64, visit func(kind byte, record []byte) error) error {
 	if address == undefined {
 		return nil
@@ -33,7 +33,7 @@ func (f *File) records(address uint64, visit func(kind byte, record []byte) erro
 	root, count := c.u64(), int(c.u16())
 	t.record, t.left = record, c.u64()
 	if string(b[:4]) != "BTHD" || record == 0 || node < 10+record || depth > 16 || t.left > f.size/uint64(record) {
-		return fmt.Errorf("the file is damaged: there is no index at %d", address)
+		return fmt.Errorf("the file is damaged: no index at byte %d", address)
 	}
 	most := (node - 10) / record // of a leaf
 	t.counts = width(uint64(most))
@@ -43,7 +43,7 @@ func (f *File) records(address uint64, visit func(kind byte, record []byte) erro
 		pointer := 8 + t.counts + t.totals[d-1]
 		most := uint64(max(0, (node-10-pointer)/(record+pointer)))
 		if all > 1<<56/(most+1) {
-			return fmt.Errorf("the file is damaged: the index at %d is too deep", address)
+			return fmt.Errorf("the file is damaged: the index at byte %d is too deep", address)
 		}
 		all = (most+1)*all + most
 		t.totals = append(t.totals, width(all))
@@ -54,10 +54,11 @@ func (f *File) records(address uint64, visit func(kind byte, record []byte) erro
 	return t.node(root, count, depth)
 }
 
-// width is the number of bytes that a number up to most takes.
+// width returns the number of bytes needed for numbers up to most.
 func width(most uint64) int { return (bits.Len64(most)-1)/8 + 1 }
 
-// node reads "BTLF" or "BTIN", version, type; records; and in "BTIN" for each child its address, its records, and all below it.
+// node reads "BTLF" or "BTIN", version, type; records; and in "BTIN", for each child, its address, its number of records, and that of its
+// subtree.
 func (t *tree2) node(address uint64, count, depth int) error {
 	pointer := 0
 	if depth > 0 {
@@ -72,7 +73,7 @@ func (t *tree2) node(address uint64, count, depth int) error {
 		want = "BTIN"
 	}
 	if string(b[:4]) != want || b[5] != t.kind || uint64(count) > t.left {
-		return fmt.Errorf("the file is damaged: there is no node of an index at %d", address)
+		return fmt.Errorf("the file is damaged: no index node at byte %d", address)
 	}
 	t.left -= uint64(count)
 	for i := range count {
@@ -87,8 +88,8 @@ func (t *tree2) node(address uint64, count, depth int) error {
 	for range count + 1 {
 		child, n := c.u64(), int(c.uint(t.counts))
 		c.skip(t.totals[depth-1])
-		if n == 0 { // else a node could name itself without end
-			return fmt.Errorf("the file is damaged: the index at %d has an empty node", address)
+		if n == 0 { // else a node could refer to itself endlessly
+			return fmt.Errorf("the file is damaged: the index at byte %d has an empty node", address)
 		}
 		if err := t.node(child, n, depth-1); err != nil {
 			return err
@@ -97,8 +98,8 @@ func (t *tree2) node(address uint64, count, depth int) error {
 	return nil
 }
 
-// chunkRecords reads the version 2 B-tree of the chunks of a dataset that may grow along several axes: address; where filtered the stored
-// size and the mask of skipped filters; the chunk's place along each axis.
+// chunkRecords reads the version 2 B-tree of chunks of a dataset that can grow along several axes. A record holds the address; if filtered,
+// the stored size and the mask of skipped filters; and the chunk's position along each axis.
 func (d *Dataset) chunkRecords(address uint64) error {
 	rank := len(d.Shape)
 	return d.file.records(address, func(kind byte, record []byte) error {
@@ -114,15 +115,15 @@ func (d *Dataset) chunkRecords(address uint64) error {
 			}
 			one.size, one.skipped = uint32(size), c.u32()
 		default:
-			return fmt.Errorf("the file is damaged: an index of type %d with records of %d bytes is where one of chunks belongs", kind, len(record))
+			return fmt.Errorf("the file is damaged: the chunk index has type %d and records of %d bytes", kind, len(record))
 		}
 		for k, along := range d.layout.grid {
 			at := c.u64()
 			if at >= uint64(d.most(k)) && d.most(k) > 0 {
-				return fmt.Errorf("the file is damaged: its index names a chunk outside the array")
+				return fmt.Errorf("the file is damaged: the index lists a chunk outside the array")
 			}
 			if at >= uint64(along) {
-				return nil // of a time when the array was larger
+				return nil // from before the array was shrunk
 			}
 			one.number = one.number*along + int(at)
 		}

@@ -1,5 +1,4 @@
-// Package mat reads arrays of bytes from MATLAB's files of level 5, plain or compressed. What else such a file may hold is refused
-// by its name.
+// Package mat reads numeric arrays from level 5 MATLAB files, plain or compressed. Errors name unsupported features.
 //
 // Names follow The MathWorks, "MAT-File Format", 2023, chapter 1, "Level 5 MAT-File Format".
 package mat
@@ -22,7 +21,7 @@ type Array struct {
 	Data  []byte
 }
 
-// Types of data elements.
+// Data element types.
 const (
 	miINT8       = 1
 	miUINT8      = 2
@@ -32,16 +31,16 @@ const (
 	miCOMPRESSED = 15
 )
 
-// classes of arrays by number.
+// classes are the names of array classes, by number.
 var classes = []string{"", "a cell array", "a structure", "an object", "text", "a sparse array", "double", "single", "int8", "uint8", "int16",
 	"uint16", "int32", "uint32", "int64", "uint64"}
 
 const mxUINT8 = 9
 
-// maxRatio is more than deflate can compress anything.
+// maxRatio is above the maximum compression ratio of deflate.
 const maxRatio = 1040
 
-// Find reads the array of a name from the content of a file; model.ErrNotFound is in the chain where there is none.
+// Find reads the array with a name from the content of a file. The error wraps model.ErrNotFound if there is none.
 func Find(content []byte, name string) (a Array, err error) {
 	found := false
 	err = each(content, func(data []byte) error {
@@ -59,10 +58,10 @@ func Find(content []byte, name string) (a Array, err error) {
 	return a, nil
 }
 
-// errEnough ends a visit.
+// errEnough stops each without an error.
 var errEnough = errors.New("enough")
 
-// each visits the arrays of a file, unpacked.
+// each visits the arrays of a file, uncompressed.
 func each(content []byte, visit func(data []byte) error) error {
 	rest, err := body(content)
 	if err != nil {
@@ -95,17 +94,17 @@ func body(content []byte) ([]byte, error) {
 	case len(content) >= 128 && string(content[124:128]) == "\x00\x01IM":
 		return content[128:], nil
 	case len(content) >= 128 && string(content[126:128]) == "MI":
-		return nil, errors.New("its numbers are big-endian (unsupported)")
+		return nil, errors.New("big-endian MATLAB files are not supported; save it again on a little-endian machine")
 	case bytes.HasPrefix(content, []byte("MATLAB 7.3")):
-		return nil, errors.New("it is a MATLAB file of version 7.3, which is HDF5; level 5 is read")
+		return nil, errors.New("MATLAB files of version 7.3 are HDF5; save it with -v7 for level 5")
 	}
-	return nil, errors.New("not a MATLAB file of level 5")
+	return nil, errors.New("not a level 5 MATLAB file")
 }
 
-var errEnds = errors.New("it ends early: the file is damaged or incomplete")
+var errEnds = errors.New("the file is damaged or incomplete: it ends early")
 
-// element splits off a data element: its tag, then its data, filled up to 8 bytes where not compressed. Of small ones the size stands
-// in the tag's upper half, and the data in the tag.
+// element splits off a data element: its tag, then its data, padded to 8 bytes unless compressed. For small elements, the upper half of
+// the type word is the size, and the data is in the tag.
 func element(b []byte) (kind uint32, data, next []byte, err error) {
 	if len(b) < 8 {
 		return 0, nil, nil, errEnds
@@ -128,7 +127,7 @@ func element(b []byte) (kind uint32, data, next []byte, err error) {
 	return kind, b[:size], b[end:], nil
 }
 
-// inflate unpacks the one element that a compressed one holds. Its size is held against what deflate can hold.
+// inflate decompresses the element in a compressed one. It checks the claimed size against the maximum ratio of deflate.
 func inflate(packed []byte) (kind uint32, data []byte, err error) {
 	z, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -141,7 +140,7 @@ func inflate(packed []byte) (kind uint32, data []byte, err error) {
 	}
 	kind, size := binary.LittleEndian.Uint32(tag), binary.LittleEndian.Uint32(tag[4:])
 	if kind>>16 != 0 || uint64(size) > uint64(len(packed)+1)*maxRatio {
-		return 0, nil, fmt.Errorf("%d bytes cannot unpack to the %d that they claim", len(packed), size)
+		return 0, nil, fmt.Errorf("the file is damaged: %d bytes cannot decompress to %d", len(packed), size)
 	}
 	data = make([]byte, size)
 	if _, err := io.ReadFull(z, data); err != nil {
@@ -153,7 +152,7 @@ func inflate(packed []byte) (kind uint32, data []byte, err error) {
 	return kind, data, nil
 }
 
-// heads are the flags, dimensions and name of an array; the numbers follow.
+// heads splits off the flags, dimensions and name of an array; the numbers follow.
 func heads(b []byte) (parts [3][]byte, rest []byte, err error) {
 	for i, want := range []uint32{miUINT32, miINT32, miINT8} {
 		kind, data, next, err := element(b)
@@ -161,14 +160,14 @@ func heads(b []byte) (parts [3][]byte, rest []byte, err error) {
 			return parts, nil, err
 		}
 		if kind != want {
-			return parts, nil, fmt.Errorf("the file is damaged: an element of type %d is where one of type %d belongs", kind, want)
+			return parts, nil, fmt.Errorf("the file is damaged: found an element of type %d, want type %d", kind, want)
 		}
 		parts[i], b = data, next
 	}
 	return parts, b, nil
 }
 
-// matrix reads an array if it has the name.
+// matrix reads an array if it has the given name.
 func matrix(b []byte, name string) (Array, bool, error) {
 	parts, b, err := heads(b)
 	if err != nil || string(parts[2]) != name {
@@ -178,14 +177,14 @@ func matrix(b []byte, name string) (Array, bool, error) {
 		return Array{}, false, errEnds
 	}
 	if class := parts[0][0]; class != mxUINT8 || parts[0][1]&8 != 0 {
-		return Array{}, false, fmt.Errorf("%q is of class %s; real uint8 arrays are read", name, className(class))
+		return Array{}, false, fmt.Errorf("%q has class %s; save it as a real uint8 array", name, className(class))
 	}
 	kind, data, _, err := element(b)
 	if err != nil {
 		return Array{}, false, err
 	}
 	if kind != miUINT8 {
-		return Array{}, false, fmt.Errorf("%q is stored as data type %d; bytes (%d) are read", name, kind, miUINT8)
+		return Array{}, false, fmt.Errorf("%q is stored as data type %d; only bytes (%d) are supported", name, kind, miUINT8)
 	}
 	a := Array{Data: data}
 	return a, true, a.setShape(name, parts[1])
@@ -208,7 +207,7 @@ func (a *Array) setShape(name string, dims []byte) error {
 		}
 	}
 	if n != uint64(len(a.Data)) || len(a.Shape) < 2 {
-		return fmt.Errorf("the file is damaged: %q has %d bytes for the shape %v …", name, len(a.Data), a.Shape)
+		return fmt.Errorf("the file is damaged: %q has %d bytes for shape %v …", name, len(a.Data), a.Shape)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 				}
 			}
 		}
-		tiny, err := Find(content(t, name), "tiny") // its bytes lie in the tag
+		tiny, err := Find(content(t, name), "tiny") // its data is in the tag
 		if err != nil || !slices.Equal(tiny.Shape, []int{1, 2}) || !bytes.Equal(tiny.Data, []byte{1, 2}) {
 			t.Error(name, tiny, err)
 		}
@@ -53,7 +53,7 @@ func TestFind(t *testing.T) {
 		_, err = Find(content(t, name), "absent")
 		expect.Says(t, err, `"absent"`)
 		if !errors.Is(err, model.ErrNotFound) {
-			t.Error("what is not there is not model.ErrNotFound")
+			t.Error("a missing array is not model.ErrNotFound")
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestRefusals(t *testing.T) {
 	_, err := Find([]byte("MATLAB 7.3 MAT-file"), "im")
 	expect.Says(t, err, "7.3", "HDF5")
 	_, err = Find([]byte("something else"), "im")
-	expect.Says(t, err, "not a MATLAB file")
+	expect.Says(t, err, "not a level 5 MATLAB file")
 	b := content(t, "packed.mat")
 	_, err = Find(b[:len(b)/2], "im")
 	expect.Says(t, err, "at byte", "ends early")
@@ -94,7 +94,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// Every class that holds numbers is read, and what holds none says so.
+// TestAll reads arrays of every numeric class.
 func TestAll(t *testing.T) {
 	for _, name := range []string{"plain.mat", "packed.mat"} {
 		all, err := All(content(t, name))

@@ -11,11 +11,11 @@ type Numbers struct {
 	Name   string
 	Shape  []int
 	Values []float64
-	Float  bool  // of class double or single
-	Err    error // why it cannot be read
+	Float  bool  // whether the class is double or single
+	Err    error // why it cannot be read; nil if it was read
 }
 
-// All reads every numeric array of a file. Arrays of other classes are there with the reason why they are not read.
+// All reads every numeric array of a file. Arrays of other classes are included, with Err set.
 func All(content []byte) ([]Numbers, error) {
 	var out []Numbers
 	err := each(content, func(data []byte) error {
@@ -39,7 +39,7 @@ const mxDOUBLE, mxSINGLE, mxUINT64 = 6, 7, 15
 func (n *Numbers) read(parts [3][]byte, rest []byte) error {
 	class := parts[0][0]
 	if class < mxDOUBLE || class > mxUINT64 || parts[0][1]&8 != 0 {
-		return fmt.Errorf("%q is of class %s; real numeric arrays are read", n.Name, className(class))
+		return fmt.Errorf("%q has class %s; save it as a real numeric array", n.Name, className(class))
 	}
 	n.Float = class == mxDOUBLE || class == mxSINGLE
 	kind, data, _, err := element(rest)
@@ -48,7 +48,7 @@ func (n *Numbers) read(parts [3][]byte, rest []byte) error {
 	}
 	decode, ok := stored[kind]
 	if !ok || len(data)%decode.size != 0 {
-		return fmt.Errorf("%q is stored as data type %d, or cut short", n.Name, kind)
+		return fmt.Errorf("%q is stored as data type %d, which is not supported, or it is truncated", n.Name, kind)
 	}
 	a := Array{Data: make([]byte, len(data)/decode.size)} // checks the shape by the number of elements
 	if err := a.setShape(n.Name, parts[1]); err != nil {
@@ -61,7 +61,7 @@ func (n *Numbers) read(parts [3][]byte, rest []byte) error {
 	return nil
 }
 
-// stored are the types that numbers are stored as; writers take a smaller one than the class where the values fit.
+// stored maps data types to decoders of numbers. Writers use a type smaller than the class if the values fit.
 var stored = map[uint32]struct {
 	size int
 	get  func([]byte) float64

@@ -1,5 +1,5 @@
-// Package norb reads the binary matrices in which the NORB datasets are published: a magic number that says the type, the number of
-// axes, their sizes, then the elements, last axis fastest.
+// Package norb reads the binary matrices of the NORB datasets: a magic number for the type, the number of axes, their sizes, then the
+// elements, last axis fastest.
 package norb
 
 import (
@@ -15,7 +15,7 @@ import (
 	"slotscope/model/format/regular"
 )
 
-// Matrix is a matrix of bytes or of 32-bit integers that is read from its beginning.
+// Matrix is a matrix of bytes or 32-bit integers, read sequentially.
 type Matrix struct {
 	Shape []int
 	Size  int // bytes of an element: 1 unsigned, 4 signed
@@ -24,7 +24,7 @@ type Matrix struct {
 	file   *os.File
 	unzip  *gzip.Reader
 	r      *bufio.Reader
-	offset int64 // of the next element's first byte, in the unpacked file
+	offset int64 // of the next element in the uncompressed file
 }
 
 // Magic numbers of the types.
@@ -35,7 +35,7 @@ const (
 
 var others = map[uint32]string{0x1e3d4c51: "32-bit floats", 0x1e3d4c52: "packed bits", 0x1e3d4c53: "64-bit floats", 0x1e3d4c56: "16-bit integers"}
 
-// Open begins to read a matrix; a file whose name ends in .gz is unpacked.
+// Open opens a matrix. Files whose names end in .gz are decompressed.
 func Open(path string) (*Matrix, error) {
 	return regular.Open(path, func(file *os.File, _ int64) (*Matrix, error) {
 		m := &Matrix{path: path, file: file}
@@ -70,9 +70,9 @@ func (m *Matrix) header() error {
 		m.Size = 4
 	default:
 		if name := others[magic]; name != "" {
-			return fmt.Errorf("it holds %s, which are not read; bytes and 32-bit integers are", name)
+			return fmt.Errorf("matrices of %s are not supported, only bytes and 32-bit integers", name)
 		}
-		return errors.New("not a binary matrix as NORB has them")
+		return errors.New("not a NORB binary matrix")
 	}
 	if axes < 1 || axes > 8 {
 		return fmt.Errorf("the file is damaged: it has %d axes", axes)
@@ -80,16 +80,16 @@ func (m *Matrix) header() error {
 	for range axes {
 		m.Shape = append(m.Shape, int(m.word()))
 	}
-	for range 3 - min(axes, 3) { // at least three sizes are written
+	for range 3 - min(axes, 3) { // the header has at least three sizes
 		m.word()
 	}
 	if m.offset < 0 {
-		return errors.New("the file ends within its header")
+		return errors.New("the file is incomplete: it ends within its header")
 	}
 	return nil
 }
 
-// word reads a number of the header; offset is negative once the file has ended.
+// word reads a number of the header. It makes offset negative if the file ends.
 func (m *Matrix) word() uint32 {
 	b := make([]byte, 4)
 	if _, err := io.ReadFull(m.r, b); err != nil {
@@ -99,10 +99,10 @@ func (m *Matrix) word() uint32 {
 	return binary.LittleEndian.Uint32(b)
 }
 
-// maxRatio is more than deflate can compress anything.
+// maxRatio is above the maximum compression ratio of deflate.
 const maxRatio = 1040
 
-// checkSize holds the shape against the file's size.
+// checkSize checks the shape against the size of the file.
 func (m *Matrix) checkSize() error {
 	stat, err := m.file.Stat()
 	if err != nil {
@@ -115,11 +115,11 @@ func (m *Matrix) checkSize() error {
 	need := int64(m.Size)
 	for _, s := range m.Shape {
 		if need *= int64(s); need > have || s == 0 {
-			return fmt.Errorf("its shape %v takes more bytes than the file has, which is damaged or incomplete", m.Shape)
+			return fmt.Errorf("the file is damaged or incomplete: shape %v needs more bytes than it has", m.Shape)
 		}
 	}
 	if m.unzip == nil && m.offset+need != have {
-		return fmt.Errorf("its shape %v takes %d bytes, and %d are there: the file is damaged or incomplete", m.Shape, m.offset+need, have)
+		return fmt.Errorf("the file is damaged or incomplete: shape %v takes %d bytes, but it has %d", m.Shape, m.offset+need, have)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (m *Matrix) Next(b []byte) error {
 	return nil
 }
 
-// End verifies that nothing follows, and of a gzip file the checksum.
+// End verifies that nothing follows, which also verifies the checksum of a gzip file.
 func (m *Matrix) End() error {
 	if n, err := m.r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		return fmt.Errorf("%s: after the last element: %w", m.path, errors.Join(err, errors.New("the file is damaged")))
@@ -142,7 +142,7 @@ func (m *Matrix) End() error {
 	return nil
 }
 
-// maxInts bounds what Ints reads: more than labels ever take.
+// maxInts limits what Ints reads, well above any number of labels.
 const maxInts = 1 << 24
 
 // Ints reads a whole matrix of integers.
@@ -152,7 +152,7 @@ func (m *Matrix) Ints() ([]int32, error) {
 		n *= s
 	}
 	if m.Size != 4 || n > maxInts {
-		return nil, fmt.Errorf("%s: %d elements of %d bytes are no labels", m.path, n, m.Size)
+		return nil, fmt.Errorf("%s: %d elements of %d bytes are not labels, which are at most %d elements of 4 bytes", m.path, n, m.Size, maxInts)
 	}
 	out := make([]int32, 0, n)
 	b := make([]byte, 4)

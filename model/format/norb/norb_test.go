@@ -13,7 +13,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// matrix writes a file: magic, axes, sizes (three at least), elements.
+// matrix returns a file: magic, number of axes, at least three sizes, elements.
 func matrix(magic uint32, shape []int, elements []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, magic)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(shape)))
@@ -81,12 +81,12 @@ func TestRefusals(t *testing.T) {
 		parts []string
 	}{
 		"float.mat":   {matrix(0x1e3d4c51, []int{1}, nil), []string{"32-bit floats"}},
-		"other.mat":   {[]byte("something else entirely"), []string{"other.mat", "not a binary matrix"}},
+		"other.mat":   {[]byte("something else entirely"), []string{"other.mat", "not a NORB binary matrix"}},
 		"short.mat":   {whole[:40], []string{"short.mat", "[2 2 2 3]", "incomplete"}},
-		"long.mat":    {append(slices.Clone(whole), 0), []string{"48 bytes", "49 are there"}},
+		"long.mat":    {append(slices.Clone(whole), 0), []string{"48 bytes", "it has 49"}},
 		"header.mat":  {whole[:14], []string{"within its header"}},
 		"axes.mat":    {matrix(bytesMagic, make([]int, 9), nil), []string{"9 axes"}},
-		"huge.mat.gz": {matrix(bytesMagic, []int{1 << 20, 1 << 20, 1 << 20}, nil), []string{"more bytes than the file"}},
+		"huge.mat.gz": {matrix(bytesMagic, []int{1 << 20, 1 << 20, 1 << 20}, nil), []string{"more bytes than it has"}},
 	} {
 		_, err := Open(write(t, name, c.b))
 		expect.Says(t, err, c.parts...)
@@ -97,7 +97,7 @@ func TestRefusals(t *testing.T) {
 	}
 	defer m.Close()
 	_, err = m.Ints()
-	expect.Says(t, err, "24 elements of 1 bytes", "no labels")
+	expect.Says(t, err, "24 elements of 1 bytes", "are not labels")
 	_, err = Open(filepath.Join(t.TempDir(), "none.mat"))
 	expect.Says(t, err, "none.mat")
 	bad := filepath.Join(t.TempDir(), "bad.mat.gz")
@@ -123,7 +123,7 @@ func FuzzOpen(f *testing.F) {
 		defer m.Close()
 		if m.Size == 4 {
 			if _, err := m.Ints(); err != nil {
-				t.Fatalf("a file of the size that its shape says: %v", err)
+				t.Fatalf("a file of the right size: %v", err)
 			}
 		}
 	})

@@ -1,5 +1,5 @@
-// Package npz reads NumPy's files: .npy arrays and .npz archives of them. A stored array is read where it lies, a deflated one as a
-// stream; nothing of a file is trusted before it was held against the file's size.
+// Package npz reads and writes NumPy files: .npy arrays and .npz archives of them. Uncompressed arrays allow random access, compressed
+// ones are streamed. Sizes in a file are checked against the size of the file before they are used.
 package npz
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Header is what an .npy array says of itself.
+// Header is the header of an .npy array.
 type Header struct {
 	Kind      Kind
 	Size      int // bytes of an element
@@ -22,7 +22,7 @@ type Header struct {
 	Shape     []int
 }
 
-// Kind is what the elements are, in NumPy's letters.
+// Kind is the type of the elements, by NumPy's letters.
 type Kind byte
 
 const (
@@ -30,11 +30,11 @@ const (
 	Int     Kind = 'i'
 	Uint    Kind = 'u'
 	Float   Kind = 'f'
-	Bytes   Kind = 'S' // text, one byte a letter, filled up with zeros
-	Unicode Kind = 'U' // text, four bytes a letter, filled up with zeros
+	Bytes   Kind = 'S' // text, one byte per character, padded with zeros
+	Unicode Kind = 'U' // text, four bytes per character, padded with zeros
 )
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (h Header) Len() int {
 	n := 1
 	for _, s := range h.Shape {
@@ -43,7 +43,7 @@ func (h Header) Len() int {
 	return n
 }
 
-// DType is the element type as NumPy names it, such as "uint8".
+// DType returns NumPy's name of the element type, such as "uint8", or "text".
 func (h Header) DType() string {
 	switch h.Kind {
 	case Bool:
@@ -60,10 +60,10 @@ func (h Header) DType() string {
 
 const magic = "\x93NUMPY"
 
-// maxHeader bounds the text of a header. NumPy itself reads no more than 10,000 letters of one that it does not trust.
+// maxHeader limits the text of a header. NumPy itself rejects untrusted headers of more than 10,000 characters.
 const maxHeader = 1 << 16
 
-// ReadHeader reads the header of an .npy array, versions 1 to 3, and says how many bytes it takes; the elements follow.
+// ReadHeader reads the header of an .npy array, versions 1 to 3, and returns its length in bytes; the elements follow.
 func ReadHeader(r io.Reader) (Header, int64, error) {
 	text, n, err := headerText(r)
 	if err != nil {
@@ -71,7 +71,7 @@ func ReadHeader(r io.Reader) (Header, int64, error) {
 	}
 	h, err := parseHeader(text)
 	if err != nil {
-		return Header{}, 0, fmt.Errorf("the .npy header %.200q is not understood: %w", strings.TrimSpace(text), err)
+		return Header{}, 0, fmt.Errorf("the .npy header %.200q cannot be read: %w", strings.TrimSpace(text), err)
 	}
 	return h, n, nil
 }
@@ -79,7 +79,7 @@ func ReadHeader(r io.Reader) (Header, int64, error) {
 func headerText(r io.Reader) (string, int64, error) {
 	start := make([]byte, 10)
 	if _, err := io.ReadFull(r, start); err != nil || string(start[:6]) != magic {
-		return "", 0, fmt.Errorf("not an .npy array: it does not begin with \\x93NUMPY")
+		return "", 0, fmt.Errorf("not an .npy array: it does not start with \\x93NUMPY")
 	}
 	long := 0
 	switch version := start[6]; version {
@@ -87,30 +87,30 @@ func headerText(r io.Reader) (string, int64, error) {
 	case 2, 3: // two more bytes of length
 		long = 2
 	default:
-		return "", 0, fmt.Errorf("version %d of the .npy format is not read; versions 1 to 3 are", version)
+		return "", 0, fmt.Errorf("version %d of the .npy format is not supported (only versions 1 to 3)", version)
 	}
 	width := append(start[8:10:10], make([]byte, 2)...)
 	if _, err := io.ReadFull(r, width[2:2+long]); err != nil {
-		return "", 0, fmt.Errorf("the file ends within the .npy header")
+		return "", 0, fmt.Errorf("the file is incomplete: it ends within the .npy header")
 	}
 	length := binary.LittleEndian.Uint32(width)
 	if length > maxHeader {
-		return "", 0, fmt.Errorf("its .npy header has %d bytes; the limit is %d", length, maxHeader)
+		return "", 0, fmt.Errorf("the .npy header has %d bytes (limit %d)", length, maxHeader)
 	}
 	text := make([]byte, length)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return "", 0, fmt.Errorf("the file ends within the .npy header")
+		return "", 0, fmt.Errorf("the file is incomplete: it ends within the .npy header")
 	}
 	return string(text), int64(10+long) + int64(length), nil
 }
 
-// parseHeader reads the Python dict {'descr': …, 'fortran_order': …, 'shape': …}.
+// parseHeader parses the Python dict {'descr': …, 'fortran_order': …, 'shape': …}.
 func parseHeader(text string) (Header, error) {
 	p := &literal{rest: text}
 	h, seen := Header{}, map[string]bool{}
 	err := p.dict(func(key string) (err error) {
 		if seen[key] {
-			return fmt.Errorf("%s stands there twice", key)
+			return fmt.Errorf("the key %s occurs twice", key)
 		}
 		seen[key] = true
 		switch key {
@@ -121,7 +121,7 @@ func parseHeader(text string) (Header, error) {
 		case "shape":
 			h.Shape, err = p.shape()
 		default:
-			err = fmt.Errorf("the key %q is unknown", key)
+			err = fmt.Errorf("unknown key %q", key)
 		}
 		return err
 	})
@@ -134,12 +134,12 @@ func parseHeader(text string) (Header, error) {
 	return h, h.checkSize()
 }
 
-// sizes that elements of a kind may have.
+// sizes are the supported element sizes in bytes, by kind.
 var sizes = map[Kind][]int{Bool: {1}, Int: {1, 2, 4, 8}, Uint: {1, 2, 4, 8}, Float: {2, 4, 8}}
 
 func (h *Header) setType(p *literal) error {
 	if p.next('[') {
-		return fmt.Errorf("records of several fields are not read; save one plain array per field")
+		return fmt.Errorf("structured arrays are not supported; save one plain array per field")
 	}
 	descr, err := p.text()
 	if err != nil {
@@ -150,14 +150,14 @@ func (h *Header) setType(p *literal) error {
 		order, name = descr[0], descr[1:]
 	}
 	if strings.HasPrefix(name, "O") {
-		return fmt.Errorf("it holds Python objects (dtype object, a pickle), which are never read; save it as numbers or text")
+		return fmt.Errorf("Python objects (dtype object, a pickle) are not read for safety; save the array as numbers or text")
 	}
 	if len(name) < 2 {
-		return fmt.Errorf("the element type %q is unknown", descr)
+		return fmt.Errorf("unknown element type %q", descr)
 	}
 	h.Kind, h.BigEndian = Kind(name[0]), order == '>'
 	if h.Size, err = strconv.Atoi(name[1:]); err != nil {
-		return fmt.Errorf("the element type %q is unknown", descr)
+		return fmt.Errorf("unknown element type %q", descr)
 	}
 	return h.checkType(descr)
 }
@@ -166,39 +166,39 @@ func (h *Header) checkType(descr string) error {
 	switch h.Kind {
 	case Unicode:
 		if h.Size < 1 || h.Size > 1<<16 {
-			return fmt.Errorf("text of %d letters is not read", h.Size)
+			return fmt.Errorf("text of %d characters is not supported (1 to 65,536)", h.Size)
 		}
 		h.Size *= 4
 	case Bytes:
 		if h.Size < 1 || h.Size > 1<<18 {
-			return fmt.Errorf("text of %d bytes is not read", h.Size)
+			return fmt.Errorf("text of %d bytes is not supported (1 to 262,144)", h.Size)
 		}
 	default:
 		if !slices.Contains(sizes[h.Kind], h.Size) {
-			return fmt.Errorf("elements of type %q are not read; whole numbers, floats of 2, 4 and 8 bytes, bool and text are", descr)
+			return fmt.Errorf("element type %q is not supported; save integers, floats of 2, 4 or 8 bytes, bools or text", descr)
 		}
 	}
 	return nil
 }
 
-// checkSize refuses shapes whose bytes a 63-bit number cannot count.
+// checkSize returns an error for shapes whose size in bytes exceeds 63 bits.
 func (h Header) checkSize() error {
 	total := int64(h.Size)
 	for _, s := range h.Shape {
 		if s > 0 && total > math.MaxInt64/int64(s) {
-			return fmt.Errorf("an array of shape %v is larger than any file", h.Shape)
+			return fmt.Errorf("shape %v is larger than any file; the header is damaged", h.Shape)
 		}
 		total *= int64(max(s, 1))
 	}
 	return nil
 }
 
-// literal reads the part of Python's syntax that headers are written in.
+// literal parses the part of Python's syntax used in headers.
 type literal struct{ rest string }
 
 func (p *literal) skip() { p.rest = strings.TrimLeft(p.rest, " \t\n\r") }
 
-// next consumes c if it comes next.
+// next consumes c if it is the next character.
 func (p *literal) next(c byte) bool {
 	p.skip()
 	if p.rest == "" || p.rest[0] != c {
@@ -215,7 +215,7 @@ func (p *literal) expect(c byte) error {
 	return nil
 }
 
-// dict calls value for each key, which reads what follows the colon.
+// dict calls value for each key, which parses the value after the colon.
 func (p *literal) dict(value func(key string) error) error {
 	if err := p.expect('{'); err != nil {
 		return err
@@ -238,15 +238,15 @@ func (p *literal) dict(value func(key string) error) error {
 	return nil
 }
 
-// text reads 'a' or "a"; escapes do not occur in headers.
+// text parses 'a' or "a". Headers have no escapes.
 func (p *literal) text() (string, error) {
 	p.skip()
 	if p.rest == "" || p.rest[0] != '\'' && p.rest[0] != '"' {
-		return "", fmt.Errorf("text in quotes is missing before %.20q", p.rest)
+		return "", fmt.Errorf("quoted text is missing before %.20q", p.rest)
 	}
 	end := strings.IndexByte(p.rest[1:], p.rest[0])
 	if end < 0 {
-		return "", fmt.Errorf("the text %.20q has no end", p.rest)
+		return "", fmt.Errorf("the text %.20q has no closing quote", p.rest)
 	}
 	text := p.rest[1 : 1+end]
 	p.rest = p.rest[end+2:]
@@ -264,10 +264,10 @@ func (p *literal) boolean() (bool, error) {
 	return false, fmt.Errorf("True or False is missing before %.20q", p.rest)
 }
 
-// maxAxes is the most axes that NumPy itself allows.
+// maxAxes is NumPy's own limit.
 const maxAxes = 64
 
-// shape reads a tuple of sizes; Python 2 wrote long ones as 5L.
+// shape parses a tuple of sizes. Python 2 wrote long integers as 5L.
 func (p *literal) shape() ([]int, error) {
 	if err := p.expect('('); err != nil {
 		return nil, err
@@ -278,7 +278,7 @@ func (p *literal) shape() ([]int, error) {
 		digits := len(p.rest) - len(bytes.TrimLeft([]byte(p.rest), "0123456789"))
 		size, err := strconv.Atoi(p.rest[:digits])
 		if err != nil || len(shape) == maxAxes {
-			return nil, fmt.Errorf("the shape is unreadable at %.20q", p.rest)
+			return nil, fmt.Errorf("the shape cannot be read at %.20q", p.rest)
 		}
 		shape, p.rest = append(shape, size), p.rest[digits:]
 		p.next('L')

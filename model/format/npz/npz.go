@@ -23,19 +23,19 @@ type File struct {
 	arrays []*Array
 }
 
-// Array is one array of a file. Its methods may be called from several goroutines at once.
+// Array is one array of a file. Its methods are safe for concurrent use.
 type Array struct {
 	Name string
 	Header
 
 	path   string
-	err    error // why the array cannot be read; such arrays matter only to those who ask for them
+	err    error // why the array cannot be read; returned only when it is opened
 	at     io.ReaderAt
-	member *zip.File // where it is in an archive
+	member *zip.File // its entry in an archive; nil for a single .npy file
 	skip   int64     // bytes of the header
 }
 
-// Open opens an archive or a single array; the file is closed by Close.
+// Open opens an archive or a single array. The caller must Close it.
 func Open(path string) (*File, error) {
 	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
 		f := &File{path: path, file: file}
@@ -43,7 +43,7 @@ func Open(path string) (*File, error) {
 	})
 }
 
-// Close closes the file; its arrays can then no longer be read.
+// Close closes the file, after which its arrays cannot be read.
 func (f *File) Close() error { return f.file.Close() }
 
 func (f *File) read(size int64) error {
@@ -60,7 +60,7 @@ func (f *File) read(size int64) error {
 func (f *File) readZip(size int64) error {
 	archive, err := zip.NewReader(f.file, size)
 	if err != nil {
-		return fmt.Errorf("it is neither an .npz archive nor an .npy array, or it is incomplete: %w", err)
+		return fmt.Errorf("not an .npz archive or .npy array, or incomplete: %w", err)
 	}
 	for _, member := range archive.File {
 		name, ok := strings.CutSuffix(member.Name, ".npy")
@@ -77,7 +77,7 @@ func (f *File) readZip(size int64) error {
 	return nil
 }
 
-// maxRatio is more than deflate can compress anything; a member that claims more lies.
+// maxRatio is above the maximum compression ratio of deflate.
 const maxRatio = 1040
 
 func (a *Array) openMember(file io.ReaderAt, size int64, member *zip.File) {
@@ -87,18 +87,18 @@ func (a *Array) openMember(file io.ReaderAt, size int64, member *zip.File) {
 	case err != nil:
 		a.err = err
 	case packed > uint64(size) || offset > size-int64(packed):
-		a.err = errors.New("its bytes lie beyond the end of the file, which is incomplete")
+		a.err = errors.New("the file is incomplete: it ends before the array")
 	case member.Flags&1 != 0:
-		a.err = errors.New("it is encrypted")
+		a.err = errors.New("encrypted archives are not supported; save it without a password")
 	case member.Method == zip.Store && packed != unpacked:
-		a.err = fmt.Errorf("it is stored, yet its size is given as %d and as %d bytes", packed, unpacked)
+		a.err = fmt.Errorf("the archive is damaged: the array is stored with sizes of %d and %d bytes", packed, unpacked)
 	case member.Method == zip.Store:
 		a.member = member
 		a.open(io.NewSectionReader(file, offset, int64(packed)))
 	case member.Method != zip.Deflate:
-		a.err = fmt.Errorf("it is compressed by method %d; stored and deflated arrays are read", member.Method)
+		a.err = fmt.Errorf("compression method %d is not supported; save it with numpy.savez or numpy.savez_compressed", member.Method)
 	case unpacked > (packed+1)*maxRatio:
-		a.err = fmt.Errorf("%d bytes cannot unpack to the %d that it claims", packed, unpacked)
+		a.err = fmt.Errorf("the archive is damaged: %d bytes cannot decompress to %d", packed, unpacked)
 	default:
 		a.openDeflated(member)
 	}
@@ -124,15 +124,15 @@ func (a *Array) openDeflated(member *zip.File) {
 	}
 }
 
-// checkLength holds the shape against the bytes that are there.
+// checkLength checks the shape against the number of bytes.
 func (a *Array) checkLength(have uint64) error {
 	if want := uint64(a.Bytes()); have-uint64(a.skip) != want {
-		return fmt.Errorf("its shape %v of %s takes %d bytes, and %d are there", a.Shape, a.DType(), want, int64(have)-a.skip)
+		return fmt.Errorf("the file is damaged or incomplete: shape %v of %s takes %d bytes, but it has %d", a.Shape, a.DType(), want, int64(have)-a.skip)
 	}
 	return nil
 }
 
-// Names lists the arrays in the order of the file, those that cannot be read too.
+// Names returns the names of all arrays in the order of the file, including unreadable ones.
 func (f *File) Names() []string {
 	names := make([]string, len(f.arrays))
 	for i, a := range f.arrays {
@@ -141,11 +141,11 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Array finds an array by name; model.ErrNotFound is in the chain where there is none.
+// Array returns an array by name. The error wraps model.ErrNotFound if there is none.
 func (f *File) Array(name string) (*Array, error) {
 	i := slices.IndexFunc(f.arrays, func(a *Array) bool { return a.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("%s: there is no array %q (%w); there is %s", f.path, name, model.ErrNotFound, strings.Join(f.Names(), ", "))
+		return nil, fmt.Errorf("%s: there is no array %q (%w); available: %s", f.path, name, model.ErrNotFound, strings.Join(f.Names(), ", "))
 	}
 	if a := f.arrays[i]; a.err != nil {
 		return nil, a.wrap(a.err)
@@ -153,7 +153,7 @@ func (f *File) Array(name string) (*Array, error) {
 	return f.arrays[i], nil
 }
 
-// Arrays are those that can be read.
+// Arrays returns the readable arrays.
 func (f *File) Arrays() []*Array {
 	return slices.DeleteFunc(slices.Clone(f.arrays), func(a *Array) bool { return a.err != nil })
 }
@@ -165,13 +165,13 @@ func (a *Array) wrap(err error) error {
 	return fmt.Errorf("%s: array %q: %w", a.path, a.Name, err)
 }
 
-// Bytes is the size of all elements.
+// Bytes returns the size of all elements in bytes.
 func (a *Array) Bytes() int64 { return int64(a.Len()) * int64(a.Size) }
 
-// InPlace gives access to the elements' bytes where they lie in the file, or nil where they are deflated.
+// InPlace returns random access to the bytes of the elements, or nil if they are compressed.
 func (a *Array) InPlace() io.ReaderAt { return a.at }
 
-// Stream reads the elements' bytes from the first on. Of an array in an archive the checksum is verified at its end.
+// Stream returns a reader of the bytes of all elements. For an array in an archive, the checksum is verified at the end.
 func (a *Array) Stream() (io.ReadCloser, error) {
 	if a.member == nil {
 		return io.NopCloser(io.NewSectionReader(a.at, 0, a.Bytes())), nil
@@ -187,7 +187,7 @@ func (a *Array) Stream() (io.ReadCloser, error) {
 	return stream{bufio.NewReaderSize(r, 1<<16), r, a}, nil
 }
 
-// Verify reads an array of an archive and compares it with its checksum there; an array alone has none. tell is told of the bytes.
+// Verify compares an array of an archive with its checksum. A single .npy file has none. tell receives the number of bytes done.
 func (a *Array) Verify(ctx context.Context, tell func(done, of int64)) error {
 	if a.member == nil {
 		return nil
@@ -228,7 +228,7 @@ func (s stream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Parse reads an .npy array that is in memory; name is what errors call it.
+// Parse parses an .npy array in memory. Errors refer to it by name.
 func Parse(name string, content []byte) (*Array, error) {
 	a := &Array{path: name}
 	a.open(io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))

@@ -28,7 +28,7 @@ func array(t testing.TB, f *File, name string) *Array {
 	return a
 }
 
-// TestValues: orders.npz holds n = 0 … 23 of shape [2, 3, 4] in every order and type.
+// TestValues reads orders.npz, which has n = 0 … 23 in shape [2, 3, 4] in every order and type.
 func TestValues(t *testing.T) {
 	f := expect.Open(t, Open, "testdata/orders.npz")
 	for _, c := range []struct {
@@ -80,11 +80,11 @@ func TestRefusals(t *testing.T) {
 	_, err := f.Array("complex")
 	expect.Says(t, err, "orders.npz", `"complex"`, `"<c16"`)
 	_, err = f.Array("records")
-	expect.Says(t, err, `"records"`, "several fields")
+	expect.Says(t, err, `"records"`, "structured arrays")
 	_, err = f.Array("images")
 	expect.Says(t, err, `no array "images"`, "double")
 	if !errors.Is(err, model.ErrNotFound) {
-		t.Error("what is not there is not model.ErrNotFound")
+		t.Error("a missing array is not model.ErrNotFound")
 	}
 	_, err = array(t, f, "half").Ints()
 	expect.Says(t, err, `"half"`, "element 1", "0.125")
@@ -99,7 +99,7 @@ func TestRefusals(t *testing.T) {
 	_, err = expect.Open(t, Open, "testdata/dsprites_mini.npz").Array("metadata")
 	expect.Says(t, err, "dsprites_mini.npz", `"metadata"`, "pickle")
 	_, err = Open("testdata/make.py")
-	expect.Says(t, err, "make.py", "neither")
+	expect.Says(t, err, "make.py", "not an .npz archive or .npy array")
 	_, err = Open("testdata/none.npz")
 	expect.Says(t, err, "none.npz", "no such file")
 	_, err = Open("testdata")
@@ -141,13 +141,13 @@ func TestHeaderVersions(t *testing.T) {
 	expect.Says(t, err, "ends within")
 }
 
-// pattern is what every pixel of the fixtures of images is.
+// pattern returns the value of a pixel of the image fixtures.
 func pattern(i int) byte {
 	n, y, x, c := i/12288, i/192%64, i/3%64, i%3
 	return byte(7*n + 3*y + 5*x + 11*c)
 }
 
-// TestStoredAndDeflated: images by stream where deflated, at any place where stored.
+// TestStoredAndDeflated streams compressed images and reads uncompressed ones in any order.
 func TestStoredAndDeflated(t *testing.T) {
 	deflated := array(t, expect.Open(t, Open, "testdata/mpi3d_compressed.npz"), "images")
 	if deflated.InPlace() != nil || !slices.Equal(deflated.Shape, []int{60, 64, 64, 3}) {
@@ -176,12 +176,12 @@ func TestStoredAndDeflated(t *testing.T) {
 	}
 }
 
-// TestDamage: sizes that lie, members that end early, bytes that changed.
+// TestDamage: false sizes, truncated files and changed bytes are errors.
 func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npz")
 	pack(t, path, zip.Deflate, map[string][]byte{"images.npy": npy("|u1", "(60, 64, 64, 3)", make([]byte, 1000))})
 	_, err := expect.Open(t, Open, path).Array("images")
-	expect.Says(t, err, "737280 bytes", "1000 are there")
+	expect.Says(t, err, "737280 bytes", "it has 1000")
 
 	whole, err := os.ReadFile("testdata/mpi3d_compressed.npz")
 	if err != nil {
@@ -206,7 +206,7 @@ func TestDamage(t *testing.T) {
 	expect.Says(t, err, `"images"`)
 }
 
-// TestChecksum: a byte that changed in an archive is noticed by whoever reads all of the array.
+// TestChecksum: reading a whole array of an archive verifies its checksum.
 func TestChecksum(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		path := filepath.Join(t.TempDir(), "x.npz")
@@ -216,7 +216,7 @@ func TestChecksum(t *testing.T) {
 			t.Fatal(err)
 		}
 		directory := bytes.Index(whole, []byte("PK\x01\x02"))
-		whole[directory+16] ^= 1 // of the checksum
+		whole[directory+16] ^= 1 // a byte of the checksum
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestChecksum(t *testing.T) {
 	whole := array(t, expect.Open(t, Open, "testdata/mpi3d_compressed.npz"), "images")
 	var told int64
 	if err := whole.Verify(t.Context(), func(done, of int64) { told = of - done }); err != nil || told != 0 {
-		t.Errorf("a whole file: %v, %d bytes were left", err, told)
+		t.Errorf("an intact file: %v, %d bytes left", err, told)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -239,7 +239,7 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// TestBomb: a member that claims far more than deflate can hold is refused before anything is unpacked.
+// TestBomb: an array that claims more than deflate can compress is rejected before decompressing.
 func TestBomb(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bomb.npz")
 	pack(t, path, zip.Deflate, map[string][]byte{"images.npy": npy("|u1", "(10,)", make([]byte, 10))})
@@ -253,10 +253,10 @@ func TestBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = expect.Open(t, Open, path).Array("images")
-	expect.Says(t, err, "4000000000", "claims")
+	expect.Says(t, err, "4000000000", "cannot decompress")
 }
 
-// npy writes an array of version 1.
+// npy returns a version 1 array.
 func npy(descr, shape string, elements []byte) []byte {
 	text := "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n"
 	b := append([]byte(magic), 1, 0)
@@ -283,7 +283,7 @@ func pack(t testing.TB, path string, method uint16, members map[string][]byte) {
 	}
 }
 
-// FuzzOpen: no file makes the reader panic, or say that it holds more than it can.
+// FuzzOpen: no file makes the reader panic or accept impossible sizes.
 func FuzzOpen(f *testing.F) {
 	for _, name := range []string{"orders.npz", "v2.npy", "python2.npy"} {
 		b, err := os.ReadFile("testdata/" + name)

@@ -13,10 +13,10 @@ import (
 	"github.com/x448/float16"
 )
 
-// MaxValues is the most elements that are converted at once; what is larger is streamed.
+// MaxValues is the maximum number of elements that are converted at once. Larger arrays must be streamed.
 const MaxValues = 1 << 26
 
-// Float64s reads all elements as numbers in C order, last axis fastest. Whole numbers beyond ±2⁵³ are rounded.
+// Float64s reads all elements as numbers in C order, last axis fastest. Integers beyond ±2⁵³ are rounded.
 func (a *Array) Float64s() ([]float64, error) {
 	get, err := a.Decoder()
 	if err != nil {
@@ -25,10 +25,10 @@ func (a *Array) Float64s() ([]float64, error) {
 	return values(a, func(b []byte) (float64, error) { return get(b), nil })
 }
 
-// Ints reads all elements as whole numbers in C order; floats must be whole.
+// Ints reads all elements as integers in C order. Floats must be integers.
 func (a *Array) Ints() ([]int, error) {
 	if a.Kind == Bytes || a.Kind == Unicode {
-		return nil, a.wrap(errors.New("it holds text, not whole numbers"))
+		return nil, a.wrap(errors.New("it holds text, not integers"))
 	}
 	return values(a, a.integer())
 }
@@ -41,27 +41,27 @@ func (a *Array) Strings() ([]string, error) {
 	return values(a, a.text)
 }
 
-// maxElements bounds what Elements keeps in memory.
+// maxElements limits the bytes that Elements keeps in memory.
 const maxElements = 1 << 30
 
 // Elements reads the bytes of all elements in C order, at most 1 GiB.
 func (a *Array) Elements() ([]byte, error) {
 	if a.Bytes() > maxElements {
-		return nil, a.wrap(fmt.Errorf("its %d bytes in Fortran order are too many to turn; save it with numpy.ascontiguousarray", a.Bytes()))
+		return nil, a.wrap(fmt.Errorf("%d bytes in Fortran order are too many to reorder (limit %d); save it in C order with numpy.ascontiguousarray", a.Bytes(), maxElements))
 	}
 	r, err := a.Stream()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	var b bytes.Buffer // grows with what is really there
+	var b bytes.Buffer // grows with the actual data
 	if _, err := io.CopyN(&b, r, a.Bytes()); err != nil {
 		return nil, a.wrap(err)
 	}
 	return turned(b.Bytes(), a.Header), atEnd(r)
 }
 
-// turned is reorder for elements of any size.
+// turned is like reorder for elements of any size.
 func turned(in []byte, h Header) []byte {
 	if !h.Fortran || len(h.Shape) < 2 {
 		return in
@@ -71,22 +71,22 @@ func turned(in []byte, h Header) []byte {
 	return out
 }
 
-// values converts all elements, each by get.
+// values converts all elements with get.
 func values[T any](a *Array, get func([]byte) (T, error)) ([]T, error) {
 	if a.Len() > MaxValues {
-		return nil, a.wrap(fmt.Errorf("%d elements are too many to convert at once", a.Len()))
+		return nil, a.wrap(fmt.Errorf("%d elements are too many (limit %d)", a.Len(), MaxValues))
 	}
 	r, err := a.Stream()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	var out []T // grows with what is really there
+	var out []T // grows with the actual data
 	block := make([]byte, max(1, 1<<15/a.Size)*a.Size)
 	for left := a.Len(); left > 0; {
 		part := block[:min(len(block), left*a.Size)]
 		if _, err := io.ReadFull(r, part); err != nil {
-			return nil, a.wrap(fmt.Errorf("the elements end after %d of %d: %w", len(out), a.Len(), err))
+			return nil, a.wrap(fmt.Errorf("the file is incomplete: it ends after %d of %d elements: %w", len(out), a.Len(), err))
 		}
 		for ; len(part) > 0; part = part[a.Size:] {
 			v, err := get(part[:a.Size])
@@ -100,15 +100,15 @@ func values[T any](a *Array, get func([]byte) (T, error)) ([]T, error) {
 	return reorder(out, a.Header), atEnd(r)
 }
 
-// atEnd reads beyond the last element, which is when the checksum is verified.
+// atEnd reads past the last element, which verifies the checksum.
 func atEnd(r io.Reader) error {
 	if _, err := io.ReadFull(r, make([]byte, 1)); err != io.EOF {
-		return cmp.Or(err, errors.New("there is more in the array than its shape says"))
+		return cmp.Or(err, errors.New("the file is damaged: the array is longer than its shape"))
 	}
 	return nil
 }
 
-// reorder turns Fortran order, first axis fastest, into C order.
+// reorder converts Fortran order, first axis fastest, to C order.
 func reorder[T any](in []T, h Header) []T {
 	if !h.Fortran || len(h.Shape) < 2 {
 		return in
@@ -118,7 +118,7 @@ func reorder[T any](in []T, h Header) []T {
 	return out
 }
 
-// turn visits the elements as they are stored in Fortran order, from, with their places in C order, to.
+// turn visits all elements in Fortran order with their index in that order, from, and in C order, to.
 func (h Header) turn(visit func(from, to int)) {
 	index := make([]int, len(h.Shape))
 	for from := range h.Len() {
@@ -136,7 +136,7 @@ func (h Header) turn(visit func(from, to int)) {
 	}
 }
 
-// Decoder returns the function that turns the bytes of one element into a number.
+// Decoder returns a function that decodes the bytes of one element as a number.
 func (h Header) Decoder() (func([]byte) float64, error) {
 	word := h.word()
 	switch {
@@ -154,7 +154,7 @@ func (h Header) Decoder() (func([]byte) float64, error) {
 	return func(b []byte) float64 { return math.Float64frombits(word(b)) }, nil
 }
 
-// word returns the function that reads the bits of one element.
+// word returns a function that reads the bits of one element.
 func (h Header) word() func([]byte) uint64 {
 	order := binary.ByteOrder(binary.LittleEndian)
 	if h.BigEndian {
@@ -177,7 +177,7 @@ func (h Header) signed(bits uint64) int64 {
 	return int64(bits<<shift) >> shift
 }
 
-// integer returns the function that turns the bytes of one element into a whole number.
+// integer returns a function that decodes the bytes of one element as an integer.
 func (h Header) integer() func([]byte) (int, error) {
 	word := h.word()
 	switch h.Kind {
@@ -191,13 +191,13 @@ func (h Header) integer() func([]byte) (int, error) {
 		if v := word(b); v <= math.MaxInt {
 			return int(v), nil
 		}
-		return 0, fmt.Errorf("%d is too large", word(b))
+		return 0, fmt.Errorf("%d is too large (limit %d)", word(b), math.MaxInt)
 	}
 }
 
 func whole(v float64) (int, error) {
 	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-		return 0, fmt.Errorf("%v is not a whole number", v)
+		return 0, fmt.Errorf("%v is not an integer", v)
 	}
 	return int(v), nil
 }

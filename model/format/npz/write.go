@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Data is one array to be written, in C order.
+// Data is an array to write, in C order.
 type Data struct {
 	Name   string
 	Shape  []int
 	Values any // []uint8, []int32, []int64, []float32, []float64 or []string
 }
 
-// Write writes an archive that np.load reads, its arrays stored in place. Elements are little-endian; text is UTF-32.
+// Write writes an archive for np.load with uncompressed arrays. Elements are little-endian; text is UTF-32.
 func Write(w io.Writer, arrays ...Data) error {
 	archive := zip.NewWriter(w)
 	for _, a := range arrays {
@@ -35,11 +35,11 @@ func (a Data) write(archive *zip.Writer) error {
 	return WriteArray(w, a)
 }
 
-// WriteArray writes one .npy array; its name is not in it.
+// WriteArray writes one .npy array, without its name.
 func WriteArray(w io.Writer, a Data) error {
 	descr, n, values := a.describe()
 	if descr == "" {
-		return fmt.Errorf("elements of type %T are not written", a.Values)
+		return fmt.Errorf("elements of type %T are not supported", a.Values)
 	}
 	if h := (Header{Shape: a.Shape}); h.Len() != n {
 		return fmt.Errorf("%d elements do not fill shape %v", n, a.Shape)
@@ -50,7 +50,7 @@ func WriteArray(w io.Writer, a Data) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// describe is the elements' NumPy type, their number, and what binary.Write takes.
+// describe returns the elements' NumPy type, their number, and the values for binary.Write.
 func (a Data) describe() (descr string, n int, values any) {
 	switch v := a.Values.(type) {
 	case []uint8:
@@ -70,7 +70,7 @@ func (a Data) describe() (descr string, n int, values any) {
 	return "", 0, nil
 }
 
-// utf32 sets texts side by side, each filled up with zeros to the length of the longest.
+// utf32 concatenates texts, each padded with zeros to the length of the longest.
 func utf32(texts []string) (letters []int32, width int) {
 	width = 1
 	for _, t := range texts {
@@ -83,7 +83,7 @@ func utf32(texts []string) (letters []int32, width int) {
 	return letters, width
 }
 
-// header is a version 1 header, filled up so that the elements begin at a multiple of 64 bytes.
+// header returns a version 1 header, padded so that the elements begin at a multiple of 64 bytes.
 func header(descr string, shape []int) string {
 	dims := ""
 	for _, d := range shape {

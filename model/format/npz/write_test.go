@@ -59,7 +59,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 func TestNumPyReadsWhatIsWritten(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if exec.Command(python, "-c", "import numpy").Run() != nil {
-		t.Skip("there is no Python with NumPy")
+		t.Skip("no Python with NumPy")
 	}
 	script := `import numpy, sys
 f = numpy.load(sys.argv[1])
@@ -67,7 +67,7 @@ print(f["bytes"].tolist(), f["codes"].tolist(), f["long"].tolist(), f["single"].
 	out, err := exec.Command(python, "-c", script, written(t, everyKind...)).CombinedOutput()
 	want := "[0, 1, 255] [[1, 2, 3], [4, 5, -6]] [1099511627776] [[0.5], [-3.0]] [1e+300, 0.1] ['floor hue', 'größe'] (0, 4) int32\n"
 	if err != nil || string(out) != want {
-		t.Errorf("NumPy says %s (%v), want %s", out, err, want)
+		t.Errorf("NumPy prints %s (%v), want %s", out, err, want)
 	}
 }
 

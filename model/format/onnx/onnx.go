@@ -1,4 +1,4 @@
-// Package onnx writes neural networks as ONNX models, opset 13: nodes, weights, named inputs and outputs, and nothing more.
+// Package onnx writes neural networks as ONNX models, opset 13: nodes, weights, and named inputs and outputs.
 //
 // Field numbers are those of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
 package onnx
@@ -14,13 +14,13 @@ import (
 
 const (
 	opset     = 13
-	irVersion = 7 // the version of the format that introduced opset 13
+	irVersion = 7 // the format version that introduced opset 13
 )
 
 // Type is the type of a tensor's elements.
 type Type int
 
-// The types that are written.
+// Supported element types.
 const (
 	Float32 Type = 1
 	Int64   Type = 7
@@ -39,16 +39,16 @@ type Attribute struct {
 	value any // int, []int or float64
 }
 
-// Int is an integer attribute.
+// Int returns an integer attribute.
 func Int(name string, v int) Attribute { return Attribute{name, v} }
 
-// Ints is an attribute of several integers.
+// Ints returns an attribute of several integers.
 func Ints(name string, v ...int) Attribute { return Attribute{name, v} }
 
-// Float is a float32 attribute.
+// Float returns a float32 attribute.
 func Float(name string, v float64) Attribute { return Attribute{name, v} }
 
-// Batch stands in a shape for the number of images, which is open.
+// Batch is the size of the dynamic batch axis in a shape.
 const Batch = -1
 
 // Input declares an input.
@@ -57,13 +57,13 @@ func (g *Graph) Input(name string, t Type, shape ...int) string {
 	return name
 }
 
-// Output declares that a tensor is an output under name.
+// Output declares a tensor as the output name.
 func (g *Graph) Output(name, tensor string, t Type, shape ...int) {
 	g.node("Identity", []string{tensor}, []string{name}, nil)
 	g.outputs = message(g.outputs, 12, valueInfo(name, t, shape))
 }
 
-// Weights adds a constant tensor of float32 numbers; the same name twice is the same tensor.
+// Weights adds a constant tensor of float32 numbers. Adding a name again returns the existing tensor.
 func (g *Graph) Weights(name string, shape []int, data []float32) string {
 	return g.constant(name, Float32, shape, func() []byte {
 		raw := make([]byte, 0, 4*len(data))
@@ -171,7 +171,7 @@ func (a Attribute) encode() []byte {
 	return varint(b, 20, kind)
 }
 
-// Write writes the model. name and about describe it; meta travels with it.
+// Write writes the model with its name, description and metadata.
 func (g *Graph) Write(w io.Writer, name, about string, meta ...[2]string) error {
 	graph := text(nil, 2, name)
 	size := len(g.nodes) + len(graph) + len(g.weights) + len(g.inputs) + len(g.outputs)
@@ -192,7 +192,7 @@ func (g *Graph) Write(w io.Writer, name, about string, meta ...[2]string) error 
 	return nil
 }
 
-// valueInfo is a name with a type and a shape.
+// valueInfo returns a ValueInfoProto: a name with a type and a shape.
 func valueInfo(name string, t Type, shape []int) []byte {
 	var dims []byte
 	for _, d := range shape {

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// other reads values in the encodings beside plain and dictionary.
+// other reads values in encodings other than plain and dictionary.
 func (p *pages) other(encoding int64, b []byte, n int) error {
 	switch t := p.column.Type; {
 	case encoding == deltaBinary && (t == Int32 || t == Int64):
@@ -22,10 +22,10 @@ func (p *pages) other(encoding int64, b []byte, n int) error {
 			return p.split(b, n, width)
 		}
 	}
-	return fmt.Errorf("encoding %d of %s is not read", encoding, p.column.Type)
+	return fmt.Errorf("encoding %d of %s is not supported; write the file with another encoding", encoding, p.column.Type)
 }
 
-// deltas appends integers of which the differences are stored.
+// deltas appends integers that are stored as differences.
 func (p *pages) deltas(b []byte, n int) error {
 	numbers, _, err := binaryPacked(b, n)
 	if err != nil {
@@ -33,15 +33,15 @@ func (p *pages) deltas(b []byte, n int) error {
 	}
 	if p.column.Type == Int32 {
 		for i, v := range numbers {
-			numbers[i] = int64(int32(v)) // differences overflow as 32-bit numbers do
+			numbers[i] = int64(int32(v)) // differences wrap around as 32-bit integers
 		}
 	}
 	p.out.Ints = append(p.out.Ints, numbers...)
 	return nil
 }
 
-// binaryPacked reads n integers, DELTA_BINARY_PACKED: the size of a block, its miniblocks, the count, the first; then of each block the
-// least difference, the bit width of every miniblock, and the differences above the least.
+// binaryPacked reads n integers, DELTA_BINARY_PACKED: block size, number of miniblocks, count, first value; then for each block the
+// smallest difference, the bit width of every miniblock, and the differences minus the smallest.
 func binaryPacked(b []byte, n int) (out []int64, rest []byte, err error) {
 	uvarint := func() uint64 {
 		v, used := binary.Uvarint(b)
@@ -58,7 +58,7 @@ func binaryPacked(b []byte, n int) (out []int64, rest []byte, err error) {
 		return nil, nil, err
 	}
 	if count != uint64(n) || minis == 0 || block == 0 || block > 1<<20 || block%minis != 0 || block/minis%8 != 0 {
-		return nil, nil, errors.New("the file is damaged: a page of differences is not what it should be")
+		return nil, nil, errors.New("the file is damaged: a page of differences has an invalid header")
 	}
 	each := int(block / minis)
 	if n > 0 {
@@ -89,7 +89,7 @@ func binaryPacked(b []byte, n int) (out []int64, rest []byte, err error) {
 	return out, b, nil
 }
 
-// bitsAt reads up to 64 bits from bit at on, least significant first.
+// bitsAt reads up to 64 bits starting at bit at, least significant first.
 func bitsAt(b []byte, at, width int) uint64 {
 	var v uint64
 	for k := 0; k < width; {
@@ -101,7 +101,7 @@ func bitsAt(b []byte, at, width int) uint64 {
 	return v
 }
 
-// lengths appends byte arrays, DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes.
+// lengths appends byte arrays, DELTA_LENGTH_BYTE_ARRAY: all lengths, then all contents.
 func (p *pages) lengths(b []byte, n int) error {
 	lengths, b, err := binaryPacked(b, n)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *pages) lengths(b []byte, n int) error {
 	return nil
 }
 
-// prefixes appends byte arrays, DELTA_BYTE_ARRAY: how much of the one before each begins with, then the rest of each.
+// prefixes appends byte arrays, DELTA_BYTE_ARRAY: the length of the prefix that each shares with the previous one, then the suffixes.
 func (p *pages) prefixes(b []byte, n int) error {
 	shared, b, err := binaryPacked(b, n)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *pages) prefixes(b []byte, n int) error {
 			return errEnds
 		}
 		if total += int(shared[i]) + len(suffix); total > maxPage {
-			return errors.New("a page unpacks to more than a gigabyte (unsupported)")
+			return errors.New("a page decompresses to more than 1 GiB; write the file with smaller pages")
 		}
 		last = append(append([]byte(nil), last[:shared[i]]...), suffix...)
 		p.out.Bytes = append(p.out.Bytes, last)
@@ -142,7 +142,7 @@ func (p *pages) prefixes(b []byte, n int) error {
 	return nil
 }
 
-// split appends values whose first bytes come first, then their second bytes, and so on: BYTE_STREAM_SPLIT.
+// split appends values, BYTE_STREAM_SPLIT: all first bytes, then all second bytes, and so on.
 func (p *pages) split(b []byte, n, width int) error {
 	if n < 0 || len(b)/width < n {
 		return errEnds
@@ -156,9 +156,9 @@ func (p *pages) split(b []byte, n, width int) error {
 	return p.plain(&p.out, joined, n)
 }
 
-var errLZ4 = errors.New("the file is damaged: what LZ4 packed does not unpack")
+var errLZ4 = errors.New("the file is damaged: LZ4 data cannot be decompressed")
 
-// lz4 undoes an LZ4 block, which unpacks to size bytes: tokens of literals and of repetitions of what came before.
+// lz4 decompresses an LZ4 block, of literals and back-references, to size bytes.
 func lz4(b []byte, size int64) ([]byte, error) {
 	if size > 255*int64(len(b)) {
 		return nil, errLZ4
@@ -197,7 +197,7 @@ func lz4(b []byte, size int64) ([]byte, error) {
 		if n += 4; !ok || from < 0 || from >= len(out) || len(out)+n > int(size) {
 			return nil, errLZ4
 		}
-		for range n { // byte by byte: a repetition may reach into itself
+		for range n { // byte by byte, since a back-reference may overlap its output
 			out = append(out, out[from])
 			from++
 		}
@@ -208,7 +208,7 @@ func lz4(b []byte, size int64) ([]byte, error) {
 	return out, nil
 }
 
-// lz4Framed undoes the older codec LZ4: frames as Hadoop writes them, unpacked size and packed size before each, or a block alone.
+// lz4Framed decompresses the older codec LZ4: Hadoop frames, each preceded by its uncompressed and compressed size, or a single block.
 func lz4Framed(b []byte, size int64) ([]byte, error) {
 	var out []byte
 	for rest := b; ; {

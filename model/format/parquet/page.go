@@ -16,20 +16,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Values are the values of a column, of which one list is filled, by the column's type.
+// Values are the values of a column. Only the list for the column's type is filled.
 type Values struct {
 	Ints   []int64   // booleans and integers
 	Floats []float64 // floats and doubles
 	Bytes  [][]byte  // bytes and text
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (v *Values) Len() int { return len(v.Ints) + len(v.Floats) + len(v.Bytes) }
 
-// MaxRows is the most rows of a row group that are read.
+// MaxRows is the maximum number of rows of a row group.
 const MaxRows = 1 << 22
 
-// Read reads one column of one row group, without nulls.
+// Read reads one column of one row group. Nulls are an error.
 func (f *File) Read(group, column int) (*Values, error) {
 	g, c := f.Groups[group], f.Columns[column]
 	v, err := f.read(g, c, g.chunks[column])
@@ -42,13 +42,13 @@ func (f *File) Read(group, column int) (*Values, error) {
 func (f *File) read(g Group, c Column, one chunk) (*Values, error) {
 	switch {
 	case c.Repeated:
-		return nil, errors.New("it is a list (unsupported)")
+		return nil, errors.New("columns of lists are not supported; use scalar columns")
 	case c.Type == int96 || c.Type > FixedLength || c.Type < 0:
-		return nil, fmt.Errorf("it holds %s, which are not read", c.Type)
+		return nil, fmt.Errorf("%s are not supported; use another column type", c.Type)
 	case g.Rows > MaxRows:
-		return nil, fmt.Errorf("it has %d rows; groups of up to %d are read", g.Rows, MaxRows)
+		return nil, fmt.Errorf("the row group has %d rows (limit %d); write the file with smaller groups", g.Rows, MaxRows)
 	case one.values != g.Rows:
-		return nil, fmt.Errorf("the file is damaged: it has %d values for %d rows", one.values, g.Rows)
+		return nil, fmt.Errorf("the file is damaged: the column has %d values for %d rows", one.values, g.Rows)
 	}
 	b, err := f.bytes(one.offset, one.size)
 	if err != nil {
@@ -58,17 +58,17 @@ func (f *File) read(g Group, c Column, one chunk) (*Values, error) {
 	for r.left > 0 {
 		first := one.values - r.left
 		if b, err = r.page(b); err != nil {
-			return nil, fmt.Errorf("the page from row %d of the group on: %w", first, err)
+			return nil, fmt.Errorf("the page at row %d of the group: %w", first, err)
 		}
 	}
 	return &r.out, nil
 }
 
-// pages reads the pages of a chunk one after the other.
+// pages reads the pages of a chunk in order.
 type pages struct {
 	column Column
 	codec  int
-	left   int // values that are still to come
+	left   int // values still to be read
 	dict   Values
 	out    Values
 }
@@ -90,8 +90,8 @@ const (
 	streamSplit     = 9
 )
 
-// page reads a page, PageHeader and data, and returns what follows it. Of the header, 1 is the type, 2 and 3 the sizes,
-// 4 the checksum where there is one.
+// page reads a page, PageHeader and data, and returns the rest. Header field 1 is the type, 2 and 3 the uncompressed and compressed size,
+// 4 the optional checksum.
 func (p *pages) page(b []byte) ([]byte, error) {
 	head, b, err := structure(b)
 	if err != nil {
@@ -118,37 +118,37 @@ func (p *pages) page(b []byte) ([]byte, error) {
 		err = p.data2(head.field(8), data, size)
 	case indexPage:
 	default:
-		err = fmt.Errorf("pages of type %d are not read", head.field(1).number)
+		err = fmt.Errorf("pages of type %d are not supported", head.field(1).number)
 	}
 	return rest, err
 }
 
-// maxPage bounds the bytes of an unpacked page.
+// maxPage limits the bytes of an uncompressed page.
 const maxPage = 1 << 30
 
-// unpack undoes the compression of a page, which says how long it will be.
+// unpack decompresses a page to the size given in its header.
 func (p *pages) unpack(b []byte, size int64) (out []byte, err error) {
 	switch p.codec {
 	case 0:
 		out = b
 	case 1:
 		n, err := snappy.DecodedLen(b)
-		if err != nil || int64(n) != size || size > 32*int64(len(b))+64 { // Snappy makes at most 64 bytes of 3
-			return nil, errors.New("the file is damaged: a page does not unpack to its size")
+		if err != nil || int64(n) != size || size > 32*int64(len(b))+64 { // Snappy expands 3 bytes to at most 64
+			return nil, errors.New("the file is damaged: a page does not decompress to its size")
 		}
 		if out, err = snappy.Decode(nil, b); err != nil {
-			return nil, fmt.Errorf("unpacking: %w", err)
+			return nil, fmt.Errorf("decompressing: %w", err)
 		}
 	case 2:
 		r, err := gzip.NewReader(bytes.NewReader(b))
 		if err != nil {
-			return nil, fmt.Errorf("unpacking: %w", err)
+			return nil, fmt.Errorf("decompressing: %w", err)
 		}
 		return limited(r, size)
 	case 6:
 		r, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage))
 		if err != nil {
-			return nil, fmt.Errorf("unpacking: %w", err)
+			return nil, fmt.Errorf("decompressing: %w", err)
 		}
 		defer r.Close()
 		return limited(r, size)
@@ -159,28 +159,29 @@ func (p *pages) unpack(b []byte, size int64) (out []byte, err error) {
 	case 7:
 		return lz4(b, size)
 	default:
-		return nil, fmt.Errorf("codec %d is not read; Snappy, gzip, Brotli, LZ4 and Zstandard are", p.codec)
+		return nil, fmt.Errorf("codec %d is not supported; use Snappy, gzip, Brotli, LZ4 or Zstandard", p.codec)
 	}
 	if int64(len(out)) != size {
-		return nil, errors.New("the file is damaged: a page does not unpack to its size")
+		return nil, errors.New("the file is damaged: a page does not decompress to its size")
 	}
 	return out, nil
 }
 
-// limited reads exactly size bytes; room grows with what is there.
+// limited reads exactly size bytes. Memory grows with the actual data.
 func limited(r io.Reader, size int64) ([]byte, error) {
 	var b bytes.Buffer
 	n, err := io.Copy(&b, io.LimitReader(r, size+1))
 	if err != nil {
-		return nil, fmt.Errorf("unpacking: %w", err)
+		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	if n != size {
-		return nil, errors.New("the file is damaged: a page does not unpack to its size")
+		return nil, errors.New("the file is damaged: a page does not decompress to its size")
 	}
 	return b.Bytes(), nil
 }
 
-// data1 reads a data page: 1 values, 2 encoding. Levels of definition come first where the column may be null, with their length.
+// data1 reads a data page: 1 number of values, 2 encoding. If the column is optional, definition levels come first, preceded by their
+// length.
 func (p *pages) data1(h value, b []byte, size int64) error {
 	b, err := p.unpack(b, size)
 	if err != nil {
@@ -203,8 +204,8 @@ func (p *pages) data1(h value, b []byte, size int64) error {
 	return p.values(h.field(2).number, b, n)
 }
 
-// data2 reads a data page of version 2: 1 values, 4 encoding, 5 and 6 lengths of the levels, which are not compressed, 7 whether the
-// values are.
+// data2 reads a data page of version 2: 1 number of values, 4 encoding, 5 and 6 lengths of the uncompressed levels, 7 whether the values
+// are compressed.
 func (p *pages) data2(h value, b []byte, size int64) error {
 	n, levels := int(h.field(1).number), h.field(5).number
 	if levels < 0 || h.field(6).number != 0 || levels > int64(len(b)) || levels > size {
@@ -225,9 +226,9 @@ func (p *pages) data2(h value, b []byte, size int64) error {
 	return p.values(h.field(4).number, b, n)
 }
 
-var errEnds = errors.New("the file is damaged: a page ends early")
+var errEnds = errors.New("the file is damaged: a page is truncated")
 
-// defined verifies that none of n values is null.
+// defined checks that none of n values is null.
 func (p *pages) defined(levels []byte, n int) error {
 	if n < 0 || n > p.left {
 		return errors.New("the file is damaged: a page has more values than its column")
@@ -235,7 +236,7 @@ func (p *pages) defined(levels []byte, n int) error {
 	row := 0
 	return hybrid(levels, bits.Len(uint(p.column.Optional)), n, func(level uint32) error {
 		if int(level) != p.column.Optional {
-			return fmt.Errorf("row %d of the page is null, and images and factors must be there", row)
+			return fmt.Errorf("row %d of the page is null; every row needs an image and all factors", row)
 		}
 		row++
 		return nil
@@ -266,7 +267,7 @@ func (p *pages) values(encoding int64, b []byte, n int) error {
 // lookUp appends an entry of the dictionary.
 func (p *pages) lookUp(i uint32) error {
 	if int(i) >= p.dict.Len() {
-		return errors.New("the file is damaged: an entry of its dictionary is missing")
+		return errors.New("the file is damaged: a dictionary entry is missing")
 	}
 	switch {
 	case p.dict.Ints != nil:
@@ -279,7 +280,7 @@ func (p *pages) lookUp(i uint32) error {
 	return nil
 }
 
-// plain appends n values that lie one after the other.
+// plain appends n plainly encoded values.
 func (p *pages) plain(out *Values, b []byte, n int) error {
 	width := map[Type]int{Int32: 4, Int64: 8, Float: 4, Double: 8, ByteArray: 4, FixedLength: p.column.Length}[p.column.Type]
 	if n < 0 || width*n > len(b) || p.column.Type == Boolean && (n+7)/8 > len(b) {
@@ -314,7 +315,7 @@ func (p *pages) plain(out *Values, b []byte, n int) error {
 	return nil
 }
 
-// hybrid reads n numbers of some bits, as runs of one number and as bit-packed groups of eight.
+// hybrid reads n numbers of width bits, encoded as runs and bit-packed groups of eight.
 func hybrid(b []byte, width, n int, emit func(uint32) error) error {
 	if width > 32 {
 		return errors.New("the file is damaged: numbers of more than 32 bits in a page")
@@ -349,7 +350,7 @@ func hybrid(b []byte, width, n int, emit func(uint32) error) error {
 	return nil
 }
 
-// number reads width bits from bit at on, least significant first.
+// number reads width bits starting at bit at, least significant first.
 func number(b []byte, at, width int) uint32 {
 	var v uint64
 	for k := range (at%8 + width + 7) / 8 {

@@ -1,5 +1,5 @@
-// Package parquet reads columns of numbers, text and bytes from Parquet files: every encoding and codec in use, pages of both versions,
-// and decimals, dates and times as what they mean. Lists, nulls and LZO are refused by their names.
+// Package parquet reads and writes columns of numbers, text and bytes in Parquet files. It reads all encodings and codecs in use, pages of
+// both versions, and decimals, dates and times by their logical type. Lists, nulls and LZO are not supported; errors name them.
 //
 // Names follow the Apache Parquet format, parquet.thrift, version 2.10.
 package parquet
@@ -17,30 +17,30 @@ import (
 	"slotscope/model/format/regular"
 )
 
-// File is an open Parquet file; it may be used from several goroutines at once.
+// File is an open Parquet file. It is safe for concurrent use.
 type File struct {
 	Columns []Column
 	Groups  []Group
-	Meta    map[string]string // what the writer noted, by key
+	Meta    map[string]string // key-value metadata
 
 	path string
 	file *os.File
 	size int64
 }
 
-// Column is a column without columns in it.
+// Column is a leaf column.
 type Column struct {
-	Path     string // names from the outermost on, with dots between
+	Path     string // names from the outermost on, separated by dots
 	Type     Type
-	Optional int  // how many of the names on its path may be null
-	Repeated bool // whether it is a list, which is not read
+	Optional int  // number of nullable names on its path
+	Repeated bool // whether it is a list, which is not supported
 	Length   int  // bytes of a value of FixedLength
 
 	meaning meaning
-	scale   int // of a decimal, digits after the point; of a time, seconds' fractions: 3, 6 or 9 digits
+	scale   int // digits after the point of a decimal; digits of the fraction of a second of a time: 3, 6 or 9
 }
 
-// meaning is what the values of a physical type stand for, where that is not themselves.
+// meaning is the logical type of a column.
 type meaning int
 
 const (
@@ -49,12 +49,12 @@ const (
 	date     // days since 1970
 	clock    // since midnight
 	instant  // since 1970, UTC
-	unsigned // an integer without sign
+	unsigned // unsigned integer
 	float16  // two bytes
 	uuid
 )
 
-// meaningOf reads the logical type of an element of the schema: 6 converted type, 7 scale, 10 logical type, a union.
+// meaningOf returns the logical type of a schema element: 6 converted type, 7 scale, 10 logical type, a union.
 func meaningOf(e value) (m meaning, scale int) {
 	scale = int(e.field(7).number)
 	fraction := func(t value) int { // 2 unit, a union of 1 milli-, 2 micro- and 3 nanoseconds
@@ -103,7 +103,7 @@ func meaningOf(e value) (m meaning, scale int) {
 	return itself, 0
 }
 
-// Group is a row group: rows that are stored together.
+// Group is a row group, the rows of which are stored together.
 type Group struct {
 	Rows   int
 	chunks []chunk // by column
@@ -135,15 +135,15 @@ func (t Type) String() string {
 	if int(t) < len(names) && t >= 0 {
 		return names[t]
 	}
-	return fmt.Sprintf("things of type %d", int(t))
+	return fmt.Sprintf("values of type %d", int(t))
 }
 
 const magic = "PAR1"
 
-// maxFooter bounds the description at the end of a file.
+// maxFooter limits the metadata at the end of a file.
 const maxFooter = 64 << 20
 
-// Open opens a file and reads its description.
+// Open opens a file and reads its metadata. The caller must Close it.
 func Open(path string) (*File, error) {
 	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
 		f := &File{path: path, file: file, size: size}
@@ -154,7 +154,7 @@ func Open(path string) (*File, error) {
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (f *File) Len() int {
 	n := 0
 	for _, g := range f.Groups {
@@ -163,7 +163,7 @@ func (f *File) Len() int {
 	return n
 }
 
-// Column finds a column by path; model.ErrNotFound is in the chain where there is none.
+// Column returns the index of a column by path. The error wraps model.ErrNotFound if there is none.
 func (f *File) Column(path string) (int, error) {
 	if i := slices.IndexFunc(f.Columns, func(c Column) bool { return c.Path == path }); i >= 0 {
 		return i, nil
@@ -171,7 +171,7 @@ func (f *File) Column(path string) (int, error) {
 	return 0, fmt.Errorf("%s: there is no column %q: %w", f.path, path, model.ErrNotFound)
 }
 
-// footer reads the description: "PAR1" … metadata, its length, "PAR1".
+// footer reads the metadata: "PAR1" … metadata, its length, "PAR1".
 func (f *File) footer() error {
 	if f.size < 12 {
 		return errors.New("not a Parquet file")
@@ -191,7 +191,7 @@ func (f *File) footer() error {
 	}
 	length := int64(binary.LittleEndian.Uint32(end))
 	if length > f.size-12 || length > maxFooter {
-		return fmt.Errorf("the file is damaged: its description has %d bytes", length)
+		return fmt.Errorf("the file is damaged: the metadata claims %d bytes", length)
 	}
 	b, err := f.bytes(f.size-8-length, length)
 	if err != nil {
@@ -206,7 +206,7 @@ func (f *File) footer() error {
 
 func (f *File) bytes(offset, n int64) ([]byte, error) {
 	if offset < 0 || n < 0 || offset > f.size || n > f.size-offset {
-		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at %d lie beyond its %d", n, offset, f.size)
+		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at byte %d lie beyond its end at %d", n, offset, f.size)
 	}
 	b := make([]byte, n)
 	_, err := f.file.ReadAt(b, offset)
@@ -216,7 +216,7 @@ func (f *File) bytes(offset, n int64) ([]byte, error) {
 	return b, err
 }
 
-// describe takes over FileMetaData: 2 schema, 3 number of rows, 4 row groups, 5 notes.
+// describe reads FileMetaData: 2 schema, 3 number of rows, 4 row groups, 5 key-value metadata.
 func (f *File) describe(meta value) error {
 	schema := meta.field(2).list
 	if len(schema) == 0 {
@@ -233,7 +233,7 @@ func (f *File) describe(meta value) error {
 		}
 	}
 	if n := meta.field(3).number; n != int64(f.Len()) {
-		return fmt.Errorf("the file is damaged: it has %d rows, and its groups %d", n, f.Len())
+		return fmt.Errorf("the file is damaged: it has %d rows, but its row groups have %d", n, f.Len())
 	}
 	f.Meta = map[string]string{}
 	for _, kv := range meta.field(5).list {
@@ -242,7 +242,7 @@ func (f *File) describe(meta value) error {
 	return nil
 }
 
-// columns reads count elements of the schema, which lists a tree from its root on: 1 type, 3 repetition, 4 name, 5 children.
+// columns reads count elements of the schema, a tree listed depth first: 1 type, 3 repetition, 4 name, 5 number of children.
 func (f *File) columns(schema []value, count int, path []string, optional int, repeated bool) ([]value, error) {
 	for range count {
 		if len(schema) == 0 || len(path) > maxDepth {
@@ -273,12 +273,12 @@ func (f *File) columns(schema []value, count int, path []string, optional int, r
 	return schema, nil
 }
 
-// group takes over a RowGroup: 1 column chunks, 3 rows. Of a chunk, 3 is its description: 4 codec, 5 values, 7 stored bytes, 9 first
+// group reads a RowGroup: 1 column chunks, 3 rows. Field 3 of a chunk is its metadata: 4 codec, 5 number of values, 7 stored bytes, 9 first
 // data page, 11 dictionary page.
 func (f *File) group(g value) error {
 	rows := g.field(3).number
 	if rows < 0 || rows > 1<<40 || len(g.field(1).list) != len(f.Columns) {
-		return errors.New("the file is damaged: a row group does not have its columns")
+		return errors.New("the file is damaged: a row group does not have all columns")
 	}
 	group := Group{Rows: int(rows)}
 	for k, c := range g.field(1).list {
@@ -289,7 +289,7 @@ func (f *File) group(g value) error {
 		}
 		one := chunk{codec: int(m.field(4).number), values: int(m.field(5).number), offset: offset, size: m.field(7).number}
 		if one.offset < 0 || one.size < 0 || one.offset > f.size || one.size > f.size-one.offset {
-			return fmt.Errorf("the file is damaged or incomplete: column %q lies beyond its %d bytes", f.Columns[k].Path, f.size)
+			return fmt.Errorf("the file is damaged or incomplete: column %q lies beyond its end at %d", f.Columns[k].Path, f.size)
 		}
 		group.chunks = append(group.chunks, one)
 	}

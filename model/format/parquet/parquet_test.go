@@ -40,8 +40,8 @@ func all(t testing.TB, f *File, path string) Values {
 	return out
 }
 
-// TestColumns reads the same 30 rows in every codec and version of page: row n has shape n/15, angle 4·(n mod 15) − 28, n/2 + 1, −n,
-// and whether n is even. The files were written by github.com/parquet-go/parquet-go v0.32.0.
+// TestColumns reads the same 30 rows in every codec and page version: row n has shape n/15, angle 4·(n mod 15) − 28, n/2 + 1, −n, and a
+// flag for even n. The files were written by github.com/parquet-go/parquet-go v0.32.0.
 func TestColumns(t *testing.T) {
 	for _, name := range []string{"snappy1", "snappy2", "gzip", "zstd", "plain", "brotli"} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestColumns(t *testing.T) {
 					t.Fatal(err)
 				}
 				if r, _, _, _ := img.At(3, 2).RGBA(); byte(r>>8) != byte(7*n+6+15) {
-					t.Errorf("picture %d has red %d at (3, 2)", n, r>>8)
+					t.Errorf("image %d has red %d at (3, 2)", n, r>>8)
 				}
 				if string(paths[n]) == "" || string(names[n]) != []string{"cube", "sphere"}[n/15] {
 					t.Errorf("row %d: %q, %q", n, paths[n], names[n])
@@ -80,7 +80,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestKinds reads 300 rows of every other encoding, codec and meaning, several pages to a column. The file was written by
+// TestKinds reads 300 rows of every other encoding, codec and logical type, with several pages per column. The file was written by
 // github.com/parquet-go/parquet-go v0.32.0.
 func TestKinds(t *testing.T) {
 	f := expect.Open(t, Open, "testdata/kinds.parquet")
@@ -116,12 +116,12 @@ func TestKinds(t *testing.T) {
 		}
 	}
 	_, err := Column{Path: "raw", Type: ByteArray}.Strings(&Values{Bytes: [][]byte{{0xff, 0xfe}}})
-	expect.Says(t, err, `"raw"`, "value 0", "not text")
+	expect.Says(t, err, `"raw"`, "value 0", "not UTF-8 text")
 }
 
-// TestLZ4 unpacks the frames of the older codec and repetitions that reach into themselves, and refuses what does not unpack.
+// TestLZ4 decompresses frames of the older codec and overlapping back-references, and rejects damaged data.
 func TestLZ4(t *testing.T) {
-	block := []byte{0x13, 'a', 1, 0, 0x10, 'b'} // a, then seven of what came one before, then b
+	block := []byte{0x13, 'a', 1, 0, 0x10, 'b'} // a, then seven bytes from offset 1, then b
 	frame := append([]byte{0, 0, 0, 9, 0, 0, 0, 6}, block...)
 	for name, b := range map[string][]byte{"block": block, "frame": frame} {
 		if got, err := lz4Framed(b, 9); err != nil || string(got) != "aaaaaaaab" {
@@ -133,7 +133,7 @@ func TestLZ4(t *testing.T) {
 	}
 	for _, b := range [][]byte{{}, {0x13, 'a', 2, 0, 0x10, 'b'}, {0x13, 'a', 0, 0}, {0xf0}, {0x13, 'a', 1}, block[:5], {0x1f, 'a', 1, 0, 255, 255, 255}} {
 		if got, err := lz4(b, 9); err == nil {
-			t.Errorf("%v unpacked to %q", b, got)
+			t.Errorf("%v decompressed to %q", b, got)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestLZ4(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	f := expect.Open(t, Open, "testdata/lists.parquet")
 	for column, parts := range map[string][]string{
-		"l":     {"lists.parquet", `"l"`, "a list"},
+		"l":     {"lists.parquet", `"l"`, "lists are not supported"},
 		"maybe": {`"maybe"`, "row 2 of the page is null"},
 	} {
 		i, err := f.Column(column)

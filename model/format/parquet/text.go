@@ -13,8 +13,8 @@ import (
 	half "github.com/x448/float16"
 )
 
-// Strings writes every value as what it means: decimals with their point, dates and times as ISO 8601 has them, floats as short as their
-// precision allows.
+// Strings formats every value by its logical type: decimals with their point, dates and times in ISO 8601, floats in the shortest form that
+// is exact.
 func (c Column) Strings(v *Values) ([]string, error) {
 	out := make([]string, 0, v.Len())
 	for _, n := range v.Ints {
@@ -77,12 +77,12 @@ func (c Column) text(b []byte) (string, error) {
 	case c.meaning == uuid || c.Type == FixedLength:
 		return hex.EncodeToString(b), nil
 	case !utf8.Valid(b):
-		return "", fmt.Errorf("its %d bytes are not text", len(b))
+		return "", fmt.Errorf("its %d bytes are not UTF-8 text", len(b))
 	}
 	return string(b), nil
 }
 
-// point writes n · 10^−scale.
+// point formats n · 10^−scale.
 func point(n *big.Int, scale int) string {
 	digits := new(big.Int).Abs(n).String()
 	if scale > 0 {

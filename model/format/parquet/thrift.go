@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// value is a value of Thrift's compact protocol, in which Parquet's headers are written.
+// value is a value of Thrift's compact protocol, the encoding of Parquet's headers.
 type value struct {
 	number int64 // booleans, integers, the bits of doubles
 	bytes  []byte
@@ -14,22 +14,22 @@ type value struct {
 	fields map[int]value
 }
 
-// field returns a field of a structure, the zero value where it is absent.
+// field returns a field of a structure, or the zero value if absent.
 func (v value) field(id int) value { return v.fields[id] }
 
-// has says whether a field is there.
+// has reports whether a field is present.
 func (v value) has(id int) bool { _, ok := v.fields[id]; return ok }
 
-var errThrift = errors.New("the file is damaged: a header is unreadable")
+var errThrift = errors.New("the file is damaged: a header cannot be read")
 
-// thrift reads from the front of rest. After an error, bad is set and everything is zero.
+// thrift reads from the front of rest. After an error, bad is set and further values are zero.
 type thrift struct {
 	rest  []byte
 	bad   bool
 	depth int
 }
 
-// structure reads a structure and returns what follows it.
+// structure reads a structure and returns the rest.
 func structure(b []byte) (value, []byte, error) {
 	t := &thrift{rest: b}
 	v := t.structure()
@@ -64,7 +64,7 @@ func (t *thrift) zigzag() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// maxDepth bounds how deep structures nest.
+// maxDepth limits the nesting of structures.
 const maxDepth = 32
 
 func (t *thrift) structure() value {
@@ -118,7 +118,7 @@ func (t *thrift) value(kind byte) value {
 	case 12:
 		return t.structure()
 	}
-	t.bad = true // maps do not occur
+	t.bad = true // Parquet uses no maps
 	return value{}
 }
 
@@ -128,7 +128,7 @@ func (t *thrift) sequence() value {
 	if n == 15 {
 		n = t.varint()
 	}
-	if n > uint64(len(t.rest)) || n > math.MaxInt32 { // every element takes a byte at least
+	if n > uint64(len(t.rest)) || n > math.MaxInt32 { // every element takes at least one byte
 		t.bad = true
 	}
 	if t.depth++; t.depth > maxDepth {

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Out is a column to be written: one of Ints, Floats and Texts.
+// Out is a column to write. Exactly one of Ints, Floats and Texts is set.
 type Out struct {
 	Name   string
 	Micros bool // Ints are microseconds since 1970, UTC
@@ -16,7 +16,7 @@ type Out struct {
 	Texts  []string
 }
 
-// groupRows is how many rows a group has.
+// groupRows is the number of rows of a group.
 const groupRows = 100_000
 
 // Write writes columns of equal length as a Parquet file: plain encoding, no compression, no nulls.
@@ -45,7 +45,7 @@ func Write(w io.Writer, columns ...Out) error {
 
 const parquetMagic = "PAR1"
 
-// counted counts what is written; its first error stays.
+// counted counts the bytes written and keeps the first error.
 type counted struct {
 	w   io.Writer
 	at  int64
@@ -61,7 +61,7 @@ func (c *counted) write(b []byte) {
 
 func (c Out) len() int { return len(c.Ints) + len(c.Floats) + len(c.Texts) }
 
-// physical is the column's type in parquet.thrift.
+// physical returns the column's type in parquet.thrift.
 func (c Out) physical() int64 {
 	switch {
 	case c.Floats != nil:
@@ -72,7 +72,7 @@ func (c Out) physical() int64 {
 	return 2
 }
 
-// plain are the values of some rows.
+// plain returns the plainly encoded values of the rows [from, to).
 func (c Out) plain(from, to int) (b []byte) {
 	le := binary.LittleEndian
 	switch {
@@ -92,7 +92,7 @@ func (c Out) plain(from, to int) (b []byte) {
 	return b
 }
 
-// group writes the rows of a group, a page per column, and returns its RowGroup.
+// group writes the rows [from, to) as a group with one page per column, and returns its RowGroup.
 func (c *counted) group(columns []Out, from, to int) []byte {
 	rows, start := int64(to-from), c.at
 	var chunks [][]byte
@@ -126,7 +126,7 @@ func (c *counted) footer(columns []Out, rows int, groups [][]byte) []byte {
 	return new(builder).i32(1, 1).structures(2, schema).i64(3, int64(rows)).structures(4, groups).text(6, "slotscope").end()
 }
 
-// builder writes a structure of Thrift's compact protocol; fields in ascending order.
+// builder writes a structure of Thrift's compact protocol. Fields must be added in ascending order.
 type builder struct {
 	b    []byte
 	last int

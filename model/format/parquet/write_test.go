@@ -11,7 +11,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// What is written is read back, over more than one group.
+// TestWrite reads back what it writes, in more than one row group.
 func TestWrite(t *testing.T) {
 	const rows = groupRows + 3
 	steps, values, names := make([]int64, rows), make([]float64, rows), make([]string, rows)

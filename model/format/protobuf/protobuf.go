@@ -1,12 +1,12 @@
-// Package protobuf reads messages of protocol buffers field by field, without a schema.
+// Package protobuf reads protocol buffer messages field by field, without a schema.
 package protobuf
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Visit hears of a field; content is that of a message or string, number the bits of any other kind.
+// Visit receives a field: content for messages and strings, number with the bits for other types.
 type Visit func(field protowire.Number, number uint64, content []byte) error
 
-// Fields calls visit for each field of a message. It returns the first error of visit, or damaged where the bytes are no message.
+// Fields calls visit for each field of a message. It returns the first error of visit, or damaged if the bytes are not a message.
 func Fields(b []byte, damaged error, visit Visit) error {
 	for len(b) > 0 {
 		field, kind, n := protowire.ConsumeTag(b)

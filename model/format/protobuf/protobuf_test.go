@@ -11,7 +11,7 @@ import (
 
 var errDamaged = errors.New("damaged")
 
-// TestFields reads every kind of field, and no byte less.
+// TestFields reads every kind of field and rejects truncated messages.
 func TestFields(t *testing.T) {
 	var b []byte
 	b = protowire.AppendVarint(protowire.AppendTag(b, 1, protowire.VarintType), 300)

@@ -1,4 +1,4 @@
-// Package regular opens the files of others.
+// Package regular opens regular files.
 package regular
 
 import (
@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Open opens a regular file and gives it, with its size, to read, whose result owns it; where read fails, the file is closed and the
-// error names it. Pipes and devices, which might never answer, are refused unopened.
+// Open opens a regular file and passes it and its size to read, whose result takes ownership. If read fails, the file is closed and the
+// error names it. Pipes and devices are rejected without opening them, since that might block.
 func Open[T any](path string, read func(file *os.File, size int64) (T, error)) (T, error) {
 	var none T
 	stat, err := os.Stat(path)

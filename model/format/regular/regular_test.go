@@ -23,7 +23,7 @@ func TestOpen(t *testing.T) {
 	f := expect.Open(t, func(path string) (*os.File, error) {
 		return Open(path, func(f *os.File, size int64) (*os.File, error) {
 			if size != 7 {
-				t.Errorf("its size is %d", size)
+				t.Errorf("the size is %d, want 7", size)
 			}
 			return f, nil
 		})
@@ -34,19 +34,19 @@ func TestOpen(t *testing.T) {
 	var left *os.File
 	_, err := Open(path, func(f *os.File, _ int64) (int, error) {
 		left = f
-		return 1, errors.New("it is none of ours")
+		return 1, errors.New("unknown format")
 	})
-	expect.Says(t, err, path, "none of ours")
+	expect.Says(t, err, path, "unknown format")
 	if _, err := left.Stat(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the file stays open: %v", err)
+		t.Errorf("the file is still open: %v", err)
 	}
 }
 
-// TestOpenRefuses: what is not there, folders, and a pipe that nobody writes to, which opening would wait for.
+// TestOpenRefuses: missing files, folders, and pipes without a writer, where opening would block, are errors.
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	never := func(*os.File, int64) (int, error) {
-		t.Error("it is read")
+		t.Error("read was called")
 		return 0, nil
 	}
 	if _, err := Open(filepath.Join(dir, "missing"), never); !errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func TestOpenRefuses(t *testing.T) {
 	expect.Says(t, err, dir, "not a regular file")
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skipf("no pipe can be made here: %v", err)
+		t.Skipf("cannot create a pipe: %v", err)
 	}
 	_, err = Open(pipe, never)
 	expect.Says(t, err, pipe, "not a regular file")

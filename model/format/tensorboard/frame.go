@@ -1,4 +1,4 @@
-// Package tensorboard reads and writes TensorBoard's event files: scalars, pictures and hyperparameters.
+// Package tensorboard reads and writes TensorBoard event files: scalars, images and hyperparameters.
 //
 // A file is a sequence of TFRecord frames, each an Event of event.proto; field numbers follow tensorboard/compat/proto.
 package tensorboard
@@ -19,7 +19,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is TFRecord's checksum: CRC-32C, rotated and moved, so that a checksum over data that holds checksums stays good.
+// masked returns TFRecord's checksum: CRC-32C, rotated and offset so that checksums of data that contains checksums stay reliable.
 func masked(b []byte) uint32 {
 	sum := crc32.Checksum(b, castagnoli)
 	return (sum>>15 | sum<<17) + 0xa282ead8
@@ -35,11 +35,11 @@ func appendFrame(b, content []byte) []byte {
 	return le.AppendUint32(b, masked(content))
 }
 
-// errIncomplete is the end of a file that is still being written.
+// errIncomplete marks the end of a file that is still being written.
 var errIncomplete = errors.New("the last frame is incomplete")
 
-// readFrame reads one frame into buffer, which it returns grown. io.EOF is a clean end, errIncomplete one within a frame. Memory grows with
-// what is read, never with what a frame claims.
+// readFrame reads one frame into buffer, which it may grow, and returns its content. It returns io.EOF at a clean end and errIncomplete
+// within a frame. Memory grows with the actual data, not with the claimed length.
 func readFrame(r io.Reader, buffer []byte) ([]byte, error) {
 	var head [frameHead]byte
 	switch _, err := io.ReadFull(r, head[:]); {
@@ -50,7 +50,7 @@ func readFrame(r io.Reader, buffer []byte) ([]byte, error) {
 	}
 	le := binary.LittleEndian
 	if le.Uint32(head[8:]) != masked(head[:8]) {
-		return buffer, errors.New("the checksum of a frame's length is wrong: the file is damaged or not an event file")
+		return buffer, errors.New("the checksum of a frame's length is wrong; the file is damaged or not an event file")
 	}
 	length := le.Uint64(head[:8])
 	if length > maxFrame {
@@ -74,7 +74,7 @@ func readFrame(r io.Reader, buffer []byte) ([]byte, error) {
 	}
 	content := buffer[:length]
 	if le.Uint32(buffer[length:]) != masked(content) {
-		return content, errors.New("the checksum of a frame is wrong: the file is damaged")
+		return content, errors.New("the checksum of a frame is wrong; the file is damaged")
 	}
 	return content, nil
 }

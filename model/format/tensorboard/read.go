@@ -16,19 +16,19 @@ import (
 	"slotscope/model/format/protobuf"
 )
 
-// Event is a scalar, hyperparameters or a restart that was read.
+// Event is a scalar, a set of hyperparameters or a restart.
 type Event struct {
 	Time    time.Time
 	Step    int
 	Tag     string  // of a scalar
 	Value   float64 // of a scalar
-	Restart bool    // scalars from Step on are replaced by what follows
+	Restart bool    // whether later events replace scalars from Step on
 
-	HParams map[string]any // string, float64 or bool; nil but for hyperparameters
+	HParams map[string]any // string, float64 or bool; nil except for hyperparameters
 }
 
-// Read reads the events of a file from offset on and returns where to go on: behind the last whole frame. Pictures, graphs and other tensors
-// are passed over. What follows a damaged frame is not read; the error says where it is.
+// Read reads the events of a file from offset on and returns the offset after the last complete frame, from which to continue. Images,
+// graphs and other tensors are skipped. Reading stops at a damaged frame; the error says where it is.
 func Read(path string, offset int64, yield func(Event)) (next int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func Read(path string, offset int64, yield func(Event)) (next int64, err error) 
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return offset, errors.Join(fmt.Errorf("%s is not a file", path), err)
+		return offset, errors.Join(fmt.Errorf("%s is not a regular file", path), err)
 	}
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return offset, err
@@ -59,7 +59,7 @@ func Read(path string, offset int64, yield func(Event)) (next int64, err error) 
 	}
 }
 
-var errProto = errors.New("a frame is not an Event: the file is damaged or not an event file")
+var errProto = errors.New("a frame is not an Event; the file is damaged or not an event file")
 
 func fields(b []byte, visit protobuf.Visit) error { return protobuf.Fields(b, errProto, visit) }
 
@@ -97,7 +97,7 @@ func parse(content []byte, yield func(Event)) error {
 	})
 }
 
-// timeOf is seconds since 1970; what no clock says is the zero time.
+// timeOf converts seconds since 1970. Implausible values give the zero time.
 func timeOf(s float64) time.Time {
 	if !(s > 0 && s < 1e11) {
 		return time.Time{}
@@ -142,7 +142,7 @@ const (
 	dtDouble = 2
 )
 
-// scalar reads a TensorProto of one float or double; ok is false for any other.
+// scalar reads a TensorProto of one float or double. ok is false for any other tensor.
 func scalar(tensor []byte) (value float64, ok bool, err error) {
 	kind, count := uint64(0), 1
 	var raw, floats, doubles []byte
@@ -196,7 +196,7 @@ func scalar(tensor []byte) (value float64, ok bool, err error) {
 	return 0, false, nil
 }
 
-// hparams reads the session's start out of a SummaryMetadata.
+// hparams reads the session start info from a SummaryMetadata.
 func (e Event) hparams(metadata []byte, yield func(Event)) error {
 	e.HParams = map[string]any{}
 	err := path(metadata, []protowire.Number{1, 2, 3, 1}, func(entry []byte) error {
@@ -231,7 +231,7 @@ func (e Event) hparams(metadata []byte, yield func(Event)) error {
 	return err
 }
 
-// path visits every message that is reached by the fields of way, one after another.
+// path visits every message at a path of nested fields.
 func path(b []byte, way []protowire.Number, visit func([]byte) error) error {
 	if len(way) == 0 {
 		return visit(b)

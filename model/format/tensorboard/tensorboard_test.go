@@ -53,7 +53,7 @@ func read(t testing.TB, path string, offset int64) (all []Event, next int64) {
 	return all, next
 }
 
-// CRC-32C of "123456789" is e3069283 (RFC 3720, appendix B.4 has other examples); masked by TFRecord's rule.
+// TestMasked: the CRC-32C of "123456789" is e3069283 (RFC 3720, appendix B.4 has other examples), masked by TFRecord's rule.
 func TestMasked(t *testing.T) {
 	sum := uint32(0xe3069283)
 	if got, want := masked([]byte("123456789")), (sum>>15|sum<<17)+0xa282ead8; got != want {
@@ -84,7 +84,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A growing file is read on from where the last whole frame ended, wherever it was cut.
+// TestGrowing: reading a growing file resumes after the last complete frame, wherever the file was cut.
 func TestGrowing(t *testing.T) {
 	raw := sample(t)
 	whole, _ := read(t, write(t, raw), 0)
@@ -108,12 +108,12 @@ func TestDamaged(t *testing.T) {
 		damaged[at] ^= 4
 		n := 0
 		if next, err := Read(write(t, damaged), 0, func(Event) { n++ }); err == nil && next == int64(len(raw)) {
-			t.Fatalf("a changed bit in byte %d is not noticed", at)
+			t.Fatalf("a changed bit in byte %d is not detected", at)
 		}
 	}
 }
 
-// Scalars as TensorBoard 2 and PyTorch write them: tensors with raw content, or one float or double.
+// TestTensors reads scalars as written by TensorBoard 2 and PyTorch: tensors with raw content, or one float or double.
 func TestTensors(t *testing.T) {
 	tensor := func(content []byte) []byte {
 		return appendFrame(nil, message(varint(double(nil, 1, 1), 2, 3), 5, message(nil, 1, message(text(nil, 1, "loss"), 8, content))))
@@ -142,7 +142,7 @@ func TestTensors(t *testing.T) {
 	}
 }
 
-// An independent reader finds every number bit for bit.
+// TestIndependentReader: an independent reader finds every number, bit for bit.
 func TestIndependentReader(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -199,7 +199,7 @@ func FuzzRead(f *testing.F) {
 		if next < 0 || next > int64(len(raw)) {
 			t.Fatalf("%d of %d bytes", next, len(raw))
 		}
-		// The same bytes as a frame whose checksums are right reach the parser.
+		// The same bytes in a frame with valid checksums reach the parser.
 		if err := os.WriteFile(path, appendFrame(nil, raw), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -10,24 +10,24 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Writer writes one event file. Its first error stays; Err returns it.
+// Writer writes one event file. After the first error, which Err returns, it writes nothing.
 type Writer struct {
 	w   io.Writer
 	buf []byte
 	err error
 }
 
-// NewWriter begins a file with its version.
+// NewWriter starts a file with its version.
 func NewWriter(w io.Writer, at time.Time) *Writer {
 	out := &Writer{w: w}
 	out.event(at, 0, text(nil, 3, "brain.Event:2"))
 	return out
 }
 
-// Err is the first error of the writer beneath.
+// Err returns the first error of the underlying writer.
 func (w *Writer) Err() error { return w.err }
 
-// Scalars writes the values of a step, as float32.
+// Scalars writes the values of a step as float32.
 func (w *Writer) Scalars(at time.Time, step int, values map[string]float64) {
 	var summary []byte
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -48,12 +48,12 @@ func (w *Writer) Picture(at time.Time, step int, name string, png []byte, width,
 	w.event(at, step, message(nil, 5, message(nil, 1, message(text(nil, 1, name), 4, image))))
 }
 
-// Restart says that what follows replaces everything from a step on, as after a resume.
+// Restart declares that later events replace everything from a step on, as after a resume.
 func (w *Writer) Restart(at time.Time, step int) {
 	w.event(at, step, message(nil, 7, varint(nil, 1, 1))) // SessionLog.START
 }
 
-// Outcome is how a run ended, in the hparams plugin's words.
+// Outcome is the status of a run for the hparams plugin.
 type Outcome int
 
 // Outcomes of a run.
@@ -63,7 +63,7 @@ const (
 	Ongoing Outcome = 3
 )
 
-// Start writes what the hparams plugin shows beside a run: hyperparameters (string, float64 or bool) and the scalars to compare by.
+// Start writes what the hparams plugin shows for a run: hyperparameters (string, float64 or bool) and the metrics to compare.
 func (w *Writer) Start(at time.Time, run string, hparams map[string]any, metrics []string) {
 	var experiment, start []byte
 	for _, name := range slices.Sorted(maps.Keys(hparams)) {
@@ -80,12 +80,12 @@ func (w *Writer) Start(at time.Time, run string, hparams map[string]any, metrics
 	w.plugin(at, "_hparams_/session_start_info", message(nil, 3, start))
 }
 
-// End writes how the run ended.
+// End writes the outcome of the run.
 func (w *Writer) End(at time.Time, outcome Outcome) {
 	w.plugin(at, "_hparams_/session_end_info", message(nil, 4, double(varint(nil, 1, int(outcome)), 2, seconds(at))))
 }
 
-// hparam is a google.protobuf.Value, and its type in the plugin.
+// hparam returns a google.protobuf.Value and its type in the plugin.
 func hparam(v any) (value []byte, kind int) {
 	switch v := v.(type) {
 	case bool:
@@ -102,7 +102,7 @@ func hparam(v any) (value []byte, kind int) {
 	return varint(nil, 1, 0), 0
 }
 
-// plugin writes content for the hparams plugin; version 0 is implied.
+// plugin writes content for the hparams plugin. Version 0 is implied.
 func (w *Writer) plugin(at time.Time, tag string, content []byte) {
 	metadata := message(nil, 1, message(text(nil, 1, "hparams"), 2, content))
 	w.event(at, 0, message(nil, 5, message(nil, 1, message(text(nil, 1, tag), 9, metadata))))

@@ -1,6 +1,6 @@
-// Package wandb reads the transaction log that Weights & Biases writes for a run, run-ID.wandb: its history of numbers and its configuration.
+// Package wandb reads the transaction log of a Weights & Biases run, run-ID.wandb: its numeric history and its configuration.
 //
-// The log has LevelDB's record format with a header of its own and CRC-32 (IEEE); the numbers of fields are those of wandb_internal.proto.
+// The log uses LevelDB's record format with a different header and CRC-32 (IEEE). Field numbers are those of wandb_internal.proto.
 package wandb
 
 import (
@@ -32,23 +32,24 @@ const (
 	last       = 4
 )
 
-// Log is what a run recorded.
+// Log is the recorded data of a run, without its history.
 type Log struct {
-	Name   string // as displayed
+	Name   string // display name
 	ID     string
 	Config map[string]any // string, float64 or bool
 	Ended  bool
-	Failed bool // it ended with an exit code other than 0
+	Failed bool // whether the exit code was not 0
 }
 
 // Row is one step of the history.
 type Row struct {
 	Step    int
-	Seconds float64 // since 1970; 0 where it is not known
+	Seconds float64 // since 1970; 0 if unknown
 	Values  map[string]float64
 }
 
-// Read reads a log; an incomplete last record is one that is being written. A damaged record ends the reading with an error that says where.
+// Read reads a log. An incomplete last record is ignored, since it is still being written. A damaged record stops reading with an error that
+// says where it is.
 func Read(path string, yield func(Row)) (Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,7 +57,7 @@ func Read(path string, yield func(Row)) (Log, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return Log{}, errors.Join(fmt.Errorf("%s is not a file", path), err)
+		return Log{}, errors.Join(fmt.Errorf("%s is not a regular file", path), err)
 	}
 	l := Log{Config: map[string]any{}}
 	if err := l.read(bufio.NewReaderSize(f, 8*blockSize), yield); err != nil {
@@ -90,7 +91,7 @@ func (l *Log) read(r io.Reader, yield func(Row)) error {
 			record = record[:0]
 		}
 		if len(record)+len(content) > maxRecord {
-			return fmt.Errorf("byte %d: a record exceeds %d bytes", at, maxRecord)
+			return fmt.Errorf("byte %d: a record exceeds the limit of %d bytes", at, maxRecord)
 		}
 		record = append(record, content...)
 		if kind == fullRecord || kind == last {
@@ -109,10 +110,10 @@ func part(r io.Reader, at int64) (kind byte, content []byte, err error) {
 	}
 	kind = head[6]
 	if head == [headSize]byte{} {
-		return 0, nil, io.EOF // filled up with zeros: what follows is not written yet
+		return 0, nil, io.EOF // zero padding: the rest is not written yet
 	}
 	if kind < fullRecord || kind > last {
-		return 0, nil, fmt.Errorf("byte %d: a record of kind %d; the file is damaged", at, kind)
+		return 0, nil, fmt.Errorf("byte %d: unknown record kind %d; the file is damaged", at, kind)
 	}
 	content = make([]byte, binary.LittleEndian.Uint16(head[4:]))
 	if _, err := io.ReadFull(r, content); err != nil {
@@ -163,7 +164,7 @@ func (l *Log) record(b []byte, yield func(Row)) error {
 	})
 }
 
-// config takes the scalars of a ConfigRecord.
+// config reads the scalars of a ConfigRecord.
 func (l *Log) config(b []byte) error {
 	return items(b, 1, func(key, text string) {
 		var v any
@@ -217,7 +218,7 @@ func history(b []byte, yield func(Row)) error {
 	return err
 }
 
-// number reads JSON's numbers, and those that JSON lacks as wandb writes them.
+// number parses JSON numbers, and NaN and infinities as wandb writes them.
 func number(text string) (float64, bool) {
 	switch strings.Trim(text, `"`) {
 	case "NaN":
@@ -231,7 +232,7 @@ func number(text string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0)
 }
 
-// items visits the items of a history or configuration: key 1, nested key 2, value as JSON 16.
+// items visits the items of a history or configuration: 1 key, 2 nested key, 16 value as JSON.
 func items(b []byte, of protowire.Number, visit func(key, text string)) error {
 	return fields(b, func(field protowire.Number, _ uint64, content []byte) error {
 		if field != of {
@@ -262,6 +263,6 @@ func items(b []byte, of protowire.Number, visit func(key, text string)) error {
 
 func clean(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-var errProto = errors.New("not a record of wandb_internal.proto: the file is damaged")
+var errProto = errors.New("not a record of wandb_internal.proto; the file is damaged")
 
 func fields(b []byte, visit protobuf.Visit) error { return protobuf.Fields(b, errProto, visit) }

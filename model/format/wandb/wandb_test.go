@@ -15,7 +15,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// logOf lays records out as LevelDB does.
+// logOf lays out records in LevelDB's format.
 func logOf(records ...[]byte) []byte {
 	b := []byte(magic)
 	for _, content := range records {
@@ -110,7 +110,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Wherever a growing file ends, what is whole is read.
+// TestGrowing: all complete records of a growing file are read, wherever it ends.
 func TestGrowing(t *testing.T) {
 	raw, before := sample(), 0
 	for cut := len(magic); cut < len(raw); cut += 1711 {
@@ -128,7 +128,7 @@ func TestDamaged(t *testing.T) {
 		damaged := append([]byte{}, raw...)
 		damaged[at] ^= 1
 		if _, err := Read(write(t, damaged), func(Row) {}); err == nil {
-			t.Errorf("a changed bit in byte %d is not noticed", at)
+			t.Errorf("a changed bit in byte %d is not detected", at)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(logOf(row(1, "loss", "1")))
 	path := filepath.Join(f.TempDir(), "run.wandb")
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, b := range [][]byte{raw, logOf(raw)} { // as it is, and behind checksums that are right
+		for _, b := range [][]byte{raw, logOf(raw)} { // as is, and with valid checksums
 			if err := os.WriteFile(path, b, 0o644); err != nil {
 				t.Fatal(err)
 			}

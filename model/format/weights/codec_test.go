@@ -73,16 +73,16 @@ func (c codec) call(name string, args ...uint64) uint32 {
 	return uint32(out[0])
 }
 
-// open gives the module a file and returns its answer.
+// open passes a file to the module and returns its result.
 func (c codec) open(file []byte) uint32 {
 	at := c.call("alloc", uint64(len(file)))
 	if !c.mod.Memory().Write(at, file) {
-		c.t.Fatal("no room for the file")
+		c.t.Fatal("no memory for the file")
 	}
 	return c.call("open", uint64(at), uint64(len(file)))
 }
 
-// The buffers that at() knows.
+// Indices of the buffers for at().
 const (
 	atZ, atSlots, atFound, atCodes, atImage, atCodebook, rowLength = 0, 1, 2, 3, 4, 5, 6
 )
@@ -93,7 +93,7 @@ func (c codec) decode(codes []int32, size int) []byte {
 		c.mod.Memory().WriteUint32Le(c.call("at", atCodes)+uint32(4*i), uint32(code))
 	}
 	if bad := c.call("take"); bad != 0 {
-		c.t.Fatalf("slot %d: code %d is refused", bad-1, codes[bad-1])
+		c.t.Fatalf("slot %d: code %d is rejected", bad-1, codes[bad-1])
 	}
 	c.call("draw")
 	pixels, _ := c.mod.Memory().Read(c.call("at", atImage), uint32(size))
@@ -116,7 +116,7 @@ func (c codec) encode(image []byte, m, n int) (codes []int32, z []float32) {
 	return codes, z
 }
 
-// engine is a model on the CPU engine, with weights of its own.
+// engine is a model on the CPU engine with its own weights.
 type engine struct {
 	file           checkpoint.File
 	image          ae.Image
@@ -124,7 +124,7 @@ type engine struct {
 	latent         *scopes.Exec
 }
 
-// newEngine draws a model's weights and makes its pictures vivid: logits reach from about −6 to 6.
+// newEngine draws random weights and scales them for vivid images, with logits from about −6 to 6.
 func newEngine(t testing.TB, cfg model.Config, image ae.Image) *engine {
 	t.Helper()
 	backend, err := compute.Open("cpu")
@@ -149,7 +149,7 @@ func newEngine(t testing.TB, cfg model.Config, image ae.Image) *engine {
 		}
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
-	for l := range 4 { // norms that training has moved
+	for l := range 4 { // change the norms, as training does
 		for _, name := range []string{"weight", "bias"} {
 			data := tensorsOf[fmt.Sprintf("encoder.%d.%s", 3*l+1, name)].Data
 			for i := range data {
@@ -176,7 +176,7 @@ func newEngine(t testing.TB, cfg model.Config, image ae.Image) *engine {
 	return e
 }
 
-// slots is what the engine's decoder reads for codes: on a VAE's grid code c stands for (c − 1024)/64.
+// slots returns the input of the engine's decoder for codes. On a VAE's grid, code c stands for (c − 1024)/64.
 func (e *engine) slots(codes []int32) *tensors.Tensor {
 	if e.file.Config.Discrete() {
 		return tensors.FromFlatDataAndDimensions(codes, 1, len(codes))
@@ -197,7 +197,7 @@ func flat[T dtypes.Supported](t testing.TB, exec *scopes.Exec, in *tensors.Tenso
 	return tensors.MustCopyFlatData[T](out[0])
 }
 
-// draw is a random tuple; of a VAE's grid, what lies within three deviations of 0.
+// draw returns a random tuple; for a VAE, within three standard deviations of 0.
 func draw(rng *rand.Rand, cfg model.Config) []int32 {
 	codes := make([]int32, cfg.M)
 	for i := range codes {
@@ -210,7 +210,7 @@ func draw(rng *rand.Rand, cfg model.Config) []int32 {
 	return codes
 }
 
-// shape is a model at a size.
+// shape is a model and its size.
 type shape struct {
 	name   string
 	image  ae.Image
@@ -250,8 +250,8 @@ func (s shape) config(t testing.TB) model.Config {
 	return cfg
 }
 
-// What the page shows differs from the server's picture by at most 1 of 255, and encoding finds the same codes. Numbers of 16 bits
-// cost up to 2 on these pictures, which are more vivid than trained ones.
+// TestModuleAgreesWithTheEngine: images decoded by the module differ from the engine's by at most 1 of 255, and encoding gives the same
+// codes. With float16 weights, up to 3 is allowed on these images, which are more vivid than those of trained models.
 func TestModuleAgreesWithTheEngine(t *testing.T) {
 	tuples := 20
 	if expect.All() {
@@ -268,9 +268,9 @@ func TestModuleAgreesWithTheEngine(t *testing.T) {
 				}
 				c := newCodec(t)
 				if answer := c.open(raw); answer != 0 {
-					t.Fatalf("open answers %d", answer)
+					t.Fatalf("open returns %d", answer)
 				}
-				agree(t, c, e, tuples, 1+2*int(numbers)) // float16 keeps 11 bits of weights that are made vivid here
+				agree(t, c, e, tuples, 1+2*int(numbers)) // float16 keeps 11 bits of the scaled weights
 			})
 		}
 	}

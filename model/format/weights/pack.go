@@ -10,7 +10,7 @@ import (
 	"slotscope/model/paper/hrr"
 )
 
-// packer lays the tensors of one checkpoint out, one after another.
+// packer lays out the tensors of one checkpoint in order.
 type packer struct {
 	file    checkpoint.File
 	config  model.Config
@@ -21,7 +21,7 @@ type packer struct {
 	d, n    int // length of a slot's value and of z
 	gain    float32
 	numbers []float32
-	err     error // the first tensor that is missing or of another shape
+	err     error // first error, such as a missing tensor
 }
 
 const (
@@ -34,20 +34,20 @@ const (
 	squashes    = 4
 )
 
-// newPacker reads what the header says.
+// newPacker returns a packer with the header fields set.
 func newPacker(file checkpoint.File) (*packer, error) {
 	c := file.Config
 	latent, known := latents[c.Model]
 	if !known {
-		return nil, model.Invalid{"checkpoint": fmt.Sprintf("model %q cannot be written for browsers; the models are %v", c.Model, model.ModelNames())}
+		return nil, model.Invalid{"checkpoint": fmt.Sprintf("model %q cannot be exported for browsers; supported models are %v", c.Model, model.ModelNames())}
 	}
 	out, canvas := file.Tensors["out.weight"].Shape, file.Tensors["canvas"].Shape
 	if len(out) != 4 || len(canvas) != 4 {
-		return nil, model.Invalid{"checkpoint": "it has no out.weight or no canvas; not a checkpoint of a whole model"}
+		return nil, model.Invalid{"checkpoint": "tensor out.weight or canvas is missing; this is not a checkpoint of a complete model"}
 	}
 	p := &packer{file: file, config: c, h: 16 * canvas[2], w: 16 * canvas[3], c: out[0], latent: latent, d: 1, n: c.M, gain: 1}
 	if p.h < 32 || p.h > 128 || p.w < 32 || p.w > 128 || (p.c != 1 && p.c != 3) {
-		return nil, model.Invalid{"checkpoint": fmt.Sprintf("images of %d×%d×%d cannot be computed in browsers; sides are 32 to 128 and channels 1 or 3", p.h, p.w, p.c)}
+		return nil, model.Invalid{"checkpoint": fmt.Sprintf("images of %d×%d×%d are not supported in browsers; sides must be 32 to 128 and channels 1 or 3", p.h, p.w, p.c)}
 	}
 	switch c.Model {
 	case "hrr":
@@ -72,7 +72,7 @@ func newPacker(file checkpoint.File) (*packer, error) {
 	return p, nil
 }
 
-// pack lays all tensors out in the order of the file.
+// pack lays out all tensors in the order of the file.
 func (p *packer) pack() error {
 	p.encoder()
 	p.bottleneck()
@@ -94,7 +94,7 @@ func (p *packer) encoder() {
 	p.vector("fc1.bias", fc)
 	outputs := p.n
 	if p.config.Variational() {
-		outputs = 2 * p.n // the second half are logarithms of variances
+		outputs = 2 * p.n // the second half is log-variances
 	}
 	p.rows(p.get("fc2.weight", outputs, fc), p.n, fc)
 	p.add(p.get("fc2.bias", outputs), p.n)
@@ -119,7 +119,7 @@ func (p *packer) bottleneck() {
 	}
 }
 
-// bind lays out what decides every M_i.
+// bind lays out the numbers that determine every M_i.
 func (p *packer) bind() {
 	m, d := p.config.M, p.d
 	switch p.binding {
@@ -150,10 +150,10 @@ func (p *packer) circulants(symbols []float32) {
 	p.add(inverses, m*d)
 }
 
-// gather lays out a permutation, or the blocks of concatenation: which component of a slot's value each component of z takes.
+// gather lays out a permutation or the blocks of concatenation, as the component of a slot's value for each component of z.
 func (p *packer) gather() {
 	m, d := p.config.M, p.d
-	factor, from := float32(1), make([]int, m*d) // 1 + the component, 0 for none
+	factor, from := float32(1), make([]int, m*d) // 1 + component, 0 for none
 	if p.config.Binding == "permutation" {
 		for at, j := range p.get("binding", m, d) {
 			from[at] = 1 + int(j)
@@ -166,7 +166,7 @@ func (p *packer) gather() {
 			}
 		}
 	}
-	low, high := make([]float32, m*d), make([]float32, m*d) // numbers of 16 bits are whole up to 2048
+	low, high := make([]float32, m*d), make([]float32, m*d) // float16 is exact for integers up to 2048
 	for at, n := range from {
 		low[at], high[at] = float32(n%2048), float32(n/2048)
 	}
@@ -194,7 +194,7 @@ func (p *packer) decoder() {
 	p.kernel("out.weight", p.c, in, 3, 4, false)
 }
 
-// entries are the rows of the codebook, computed in float64 where it is generated.
+// entries returns the codebook, computed in float64 if it is generated.
 //
 //	C = φ(S)·√(1/d),  φ(s) = W₂ LeakyReLU(W₁ s + b₁) + b₂      paper, Algorithm 2, line 8
 func (p *packer) entries() []float32 {
@@ -224,7 +224,7 @@ func (p *packer) entries() []float32 {
 	return out
 }
 
-// product is W x + b.
+// product returns W x + b.
 func product(w, b []float32, x []float64) []float64 {
 	out := make([]float64, len(b))
 	for o := range out {
@@ -237,7 +237,7 @@ func product(w, b []float32, x []float64) []float64 {
 	return out
 }
 
-// get is a tensor of the checkpoint; after a failure it is nil, and nothing more is laid out.
+// get returns a tensor of the checkpoint, or nil after an error.
 func (p *packer) get(name string, shape ...int) []float32 {
 	if p.err != nil {
 		return nil
@@ -253,7 +253,7 @@ func (p *packer) fail(err error) {
 	}
 }
 
-// add appends count numbers, padded.
+// add appends count numbers and padding.
 func (p *packer) add(data []float32, count int) {
 	if p.err != nil {
 		return
@@ -268,10 +268,10 @@ func (p *packer) zeros(n int) {
 	}
 }
 
-// vector appends n numbers, which pad to a whole vector.
+// vector appends a tensor of n numbers, padded.
 func (p *packer) vector(name string, n int) { p.add(p.get(name, n), n) }
 
-// rows appends a matrix whose rows are padded.
+// rows appends a matrix with padded rows.
 func (p *packer) rows(data []float32, rows, columns int) {
 	for r := range rows {
 		p.add(part(data, r*columns, columns), columns)
@@ -283,7 +283,7 @@ func (p *packer) linear(name string, out, in int) {
 	p.vector(name+".bias", out)
 }
 
-// kernel appends a convolution's kernel as [k, k, in, width]: PyTorch has [out, in, k, k], and of transposed ones [in, out, k, k].
+// kernel appends a convolution kernel as [k, k, in, width]. PyTorch uses [out, in, k, k], or [in, out, k, k] for transposed convolutions.
 func (p *packer) kernel(name string, first, second, k, width int, transposed bool) {
 	data := p.get(name, first, second, k, k)
 	if p.err != nil {
@@ -308,7 +308,7 @@ func (p *packer) kernel(name string, first, second, k, width int, transposed boo
 	p.add(laid, len(laid))
 }
 
-// image appends count images of the smallest feature map, channels last and padded: PyTorch has [count, c, h, w].
+// image appends count images of the size of the smallest feature map, channels last and padded. PyTorch uses [count, c, h, w].
 func (p *packer) image(name string, count, c int) {
 	h, w := p.h/16, p.w/16
 	shape := []int{count, c * h * w}

@@ -1,5 +1,5 @@
-// Package weights writes what a browser needs of a checkpoint as one file: the encoder, the bottleneck with its codebook computed,
-// and the decoder, laid out as the WebAssembly module tools/codec/codec.c reads them. The same checkpoint gives the same bytes.
+// Package weights writes the parts of a checkpoint that a browser needs as one file: the encoder, the bottleneck with its computed codebook,
+// and the decoder, in the layout of the WebAssembly module tools/codec/codec.c. The same checkpoint gives the same bytes.
 //
 //	offset  size  field
 //	0       8     "SLOTWTS" and the version, 1
@@ -7,27 +7,27 @@
 //	12      4     type of the numbers: 0 float32, 1 float16
 //	16      4     latent: 0 HRR, 1 VQ-VAE, 2 QLAE or Tripod, 3 numbers: a VAE, AE or BioAE
 //	20      4     binding: 0 none, 1 circular, 2 matrices, 3 gathered
-//	24      4     flags: 1 there is a denoiser, 2 the inverses have vectors of their own, 4 latents pass a tanh
+//	24      4     flags: 1 has a denoiser, 2 has separate inverse vectors, 4 latents pass through tanh
 //	28      12    H, W and C of images
 //	40      16    channels of Conv 1 to 4
 //	56      20    width of the style, m, k (0 for numbers), length d of a slot's value, length n of z
 //	76      4     gain of z, float32: z = encoder(x)·gain, and the decoder reads ẑ/gain
-//	80      4     count of numbers that follow
+//	80      4     count of the numbers
 //	84      12    0
 //	96            the numbers
 //
-// All is little-endian. Every tensor begins at a multiple of four numbers; a length written n' is n padded with zeros to a multiple
-// of four. The tensors are, in order:
+// All fields are little-endian. Every tensor begins at a multiple of four numbers. n' denotes n padded with zeros to a multiple of four.
+// The tensors are, in order:
 //
 //	Conv 1 to 4      kernel [4, 4, in, out'], gain [out'] and bias [out'] of the instance norm
-//	FC 1, FC 2       weight [out, in'], bias [out]; FC 1 reads [H/16, W/16, c'], and of a VAE's FC 2 only the means are kept
+//	FC 1, FC 2       weight [out, in'], bias [out]; FC 1 reads [H/16, W/16, c']; for a VAE, FC 2 has only the means
 //	binding          circular: symbols [m, d], then with flag 2 the vectors that unbind [m, d]; matrices: M_i, [m, d, d'];
-//	                 gathered: 1 + the component of a slot's value that each component of z takes, 0 for none, modulo 2048 [m, d]
-//	                 and divided by it [m, d], then their factor [1]
+//	                 gathered: 1 + the component of a slot's value for each component of z, 0 for none, modulo 2048 [m, d]
+//	                 and divided by 2048 [m, d], then their factor [1]
 //	denoiser         weight [2d, d'], bias [2d], weight [d, 2d'], bias [d], with flag 1
-//	codebook         [k, d'], for QLAE and Tripod [m, k], for numbers nothing
+//	codebook         [k, d'], for QLAE and Tripod [m, k], for real-valued slots nothing
 //	style, canvas    weight [fc, n'], bias [fc]; [H/16, W/16, c']
-//	Up 1 to 4        kernel [4, 4, in, out'], weight [out', fc'] and bias [out'] of the scale, the same of the shift
+//	Up 1 to 4        kernel [4, 4, in, out'], weight [out', fc'] and bias [out'] of the scale, then of the shift
 //	output           kernel [3, 3, in, 4]
 package weights
 
@@ -45,7 +45,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Type is how numbers are stored.
+// Type is the storage type of numbers.
 type Type uint32
 
 const (
@@ -58,13 +58,13 @@ const (
 	headerSize = 96
 )
 
-// latents are the header's names of bottlenecks.
+// latents are the header's codes for bottlenecks, by model.
 var latents = map[string]uint32{"hrr": 0, "vqvae": 1, "qlae": 2, "betavae": reals, "betatcvae": reals, "ae": reals, "bioae": reals,
 	"factorvae": reals, "annealedvae": reals, "dipvae1": reals, "dipvae2": reals, "tripod": 2}
 
-const reals = 3 // slots hold numbers
+const reals = 3 // slots hold real numbers
 
-// Encode writes a checkpoint as a weights file. A checkpoint that is not a whole model is model.Invalid.
+// Encode returns a checkpoint as a weights file. The error is model.Invalid if the checkpoint is not a complete model.
 func Encode(file checkpoint.File, t Type) ([]byte, error) {
 	p, err := newPacker(file)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t Type) size() int {
 	return 4
 }
 
-// write puts header and numbers together.
+// write returns the header and the numbers.
 func (p *packer) write(t Type) []byte {
 	c := p.config
 	k := c.K
@@ -108,7 +108,7 @@ func (p *packer) write(t Type) []byte {
 	return out
 }
 
-// tensor is one of the checkpoint's, which must be there in the shape that the configuration gives it.
+// tensor returns a tensor of the checkpoint, which must have the given shape.
 func (p *packer) tensor(name string, shape ...int) ([]float32, error) {
 	t, ok := p.file.Tensors[name]
 	fits := ok && len(t.Shape) == len(shape)
@@ -116,13 +116,13 @@ func (p *packer) tensor(name string, shape ...int) ([]float32, error) {
 		fits = t.Shape[i] == shape[i]
 	}
 	if !fits {
-		return nil, model.Invalid{"checkpoint": fmt.Sprintf("tensor %q has shape %v; the configuration gives it %v", name, t.Shape, shape)}
+		return nil, model.Invalid{"checkpoint": fmt.Sprintf("tensor %q has shape %v, but the configuration requires %v", name, t.Shape, shape)}
 	}
 	return t.Data, nil
 }
 
-// Rounded is the checkpoint whose numbers are those that Float16 keeps: what a browser computes from such a file, an engine computes
-// from this. A generated codebook becomes one that stands for itself.
+// Rounded returns the checkpoint with all numbers rounded to Float16, so that an engine computes from it what a browser computes from a
+// Float16 file. A generated codebook becomes a free one.
 func Rounded(file checkpoint.File) (checkpoint.File, error) {
 	out := file
 	out.Tensors = make(map[string]checkpoint.Tensor, len(file.Tensors))
@@ -144,7 +144,7 @@ func Rounded(file checkpoint.File) (checkpoint.File, error) {
 	}
 	for name, t := range out.Tensors {
 		if name == "binding" && file.Config.Binding == "permutation" {
-			continue // whole numbers, which the file writes in two parts
+			continue // integers, which the file stores in two parts
 		}
 		data := make([]float32, len(t.Data))
 		for i, v := range t.Data {
@@ -155,7 +155,7 @@ func Rounded(file checkpoint.File) (checkpoint.File, error) {
 	return out, nil
 }
 
-// Planes moves the bytes of a file's numbers apart, all first bytes, all second and so on, in which form they deflate better.
+// Planes regroups the bytes of a file's numbers, all first bytes, then all second bytes and so on, which compresses better.
 func Planes(file []byte) []byte {
 	size := Type(binary.LittleEndian.Uint32(file[12:])).size()
 	out := append(make([]byte, 0, len(file)), file[:headerSize]...)

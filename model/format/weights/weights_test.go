@@ -16,12 +16,12 @@ import (
 	"slotscope/model/format/weights"
 )
 
-// The module's answers to open.
+// The module's return values of open.
 const (
 	short, foreign, damaged, impossible, length = 1, 2, 3, 4, 5
 )
 
-// sample is a small model of a kind and its file.
+// sample returns a small model and its file.
 func sample(t testing.TB, name string) (*engine, []byte) {
 	t.Helper()
 	s := shapes()[slices.IndexFunc(shapes(), func(s shape) bool { return s.name == name && s.change != nil })]
@@ -33,7 +33,7 @@ func sample(t testing.TB, name string) (*engine, []byte) {
 	return e, raw
 }
 
-// sealed gives a file the checksum of what it now holds.
+// sealed updates the checksum of a file.
 func sealed(raw []byte) []byte {
 	if len(raw) >= 12 {
 		binary.LittleEndian.PutUint32(raw[8:], crc32.ChecksumIEEE(raw[12:]))
@@ -71,17 +71,17 @@ func TestEncodeIsDocumented(t *testing.T) {
 	}
 	half, err := weights.Encode(e.file, weights.Float16)
 	if err != nil || len(half) != 96+(len(raw)-96)/2 {
-		t.Errorf("float16 takes %d bytes beside %d (%v)", len(half), len(raw), err)
+		t.Errorf("float16 takes %d bytes, float32 %d (%v)", len(half), len(raw), err)
 	}
 	rounded, err := weights.Rounded(e.file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again, err := weights.Encode(rounded, weights.Float16); err != nil || !bytes.Equal(again, half) {
-		t.Errorf("the rounded checkpoint is written otherwise than the one that it stands for (%v)", err)
+		t.Errorf("the rounded checkpoint is written differently from the original (%v)", err)
 	}
 	if planes := weights.Planes(half); len(planes) != len(half) || planes[96+1] != half[96+2] || planes[96+(len(half)-96)/2] != half[97] {
-		t.Error("the bytes of numbers do not lie apart")
+		t.Error("the bytes of numbers are not regrouped")
 	}
 }
 
@@ -103,7 +103,7 @@ func TestEncodeRefusesWhatIsNoModel(t *testing.T) {
 		_, err := weights.Encode(file, weights.Float32)
 		var invalid model.Invalid
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, want one that names %s", name, err, c.want)
+			t.Errorf("%s: the error is %v, want one with %s", name, err, c.want)
 		}
 	}
 }
@@ -138,12 +138,12 @@ func TestModuleRefusesDamagedFiles(t *testing.T) {
 		"another count":        {at(80, 17), length},
 	} {
 		if got := newCodec(t).open(c.change(bytes.Clone(raw))); got != c.want {
-			t.Errorf("%s: the module answers %d, want %d", name, got, c.want)
+			t.Errorf("%s: the module returns %d, want %d", name, got, c.want)
 		}
 	}
 }
 
-// FuzzOpen: whatever the bytes, the module answers; and what it opens, it computes.
+// FuzzOpen: the module returns for any bytes, and can compute with any file that it opens.
 func FuzzOpen(f *testing.F) {
 	for _, name := range []string{"hrr", "vqvae", "qlae", "betavae"} {
 		_, raw := sample(f, name)
@@ -163,7 +163,7 @@ func FuzzOpen(f *testing.F) {
 		c.call("see")
 		c.call("represent")
 		if bad := c.call("take"); bad != 0 {
-			t.Errorf("the code that the module found for slot %d is none of its own", bad-1)
+			t.Errorf("the module rejects its own code for slot %d", bad-1)
 		}
 		c.call("draw")
 	})

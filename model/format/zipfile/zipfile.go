@@ -1,5 +1,5 @@
-// Package zipfile reads zip archives of very many files: their directory is passed over entry by entry, so that memory holds what the
-// caller keeps of it and no more. Stored and deflated files are read, with 64-bit sizes and without.
+// Package zipfile reads zip archives of very many files. It streams the directory entry by entry, so that memory holds only what the caller
+// keeps. It reads stored and deflated files, with and without 64-bit sizes.
 //
 // Names and numbers follow PKWARE's APPNOTE.TXT, version 6.3.10.
 package zipfile
@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// Entry is where a file lies in an archive, and what it unpacks to.
+// Entry is the location of a file in an archive.
 type Entry struct {
 	at       int64  // of its local header
 	packed   uint32 // bytes in the archive
@@ -27,14 +27,14 @@ type Entry struct {
 	flags    uint16
 }
 
-// Archive is an archive whose directory was found.
+// Archive is an open archive.
 type Archive struct {
 	r         io.ReaderAt
 	size      int64
-	base      int64 // where offsets count from: 0 unless something was put before the archive
+	base      int64 // origin of offsets: 0 unless there is data before the archive
 	directory io.SectionReader
-	files     uint64 // by the end of the directory
-	exact     bool   // whether that is the number itself, not what 16 bits hold of it
+	files     uint64 // number of files according to the end record
+	exact     bool   // whether files is exact, not modulo 2¹⁶
 }
 
 const (
@@ -53,7 +53,7 @@ const (
 
 var errNoArchive = errors.New("not a zip archive, or it is incomplete")
 
-// Open finds the directory of an archive of size bytes.
+// Open opens an archive of size bytes by finding its directory.
 func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	end, at, err := findEnd(r, size)
 	if err != nil {
@@ -69,17 +69,17 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 		}
 	}
 	if length > uint64(at) || start > uint64(at)-length {
-		return nil, fmt.Errorf("%w: its directory would have %d bytes at %d, and it ends at %d", errNoArchive, length, start, at)
+		return nil, fmt.Errorf("%w: the directory claims %d bytes at byte %d, but ends at byte %d", errNoArchive, length, start, at)
 	}
 	a.base = at - int64(length) - int64(start)
 	if a.base > 0 && hasSignature(r, int64(start), fileSignature) {
-		a.base = 0 // there is something between the directory and its end, not before the archive
+		a.base = 0 // the extra data is between the directory and its end record, not before the archive
 	}
 	a.directory = *io.NewSectionReader(r, a.base+int64(start), int64(length))
 	return a, nil
 }
 
-// findEnd looks for the record at the end of an archive, after which only a comment may follow.
+// findEnd finds the end record of an archive, which only a comment may follow.
 func findEnd(r io.ReaderAt, size int64) (record []byte, at int64, err error) {
 	tail := make([]byte, min(size, endLength+0xffff))
 	if n, err := r.ReadAt(tail, size-int64(len(tail))); n < len(tail) {
@@ -94,7 +94,7 @@ func findEnd(r io.ReaderAt, size int64) (record []byte, at int64, err error) {
 	return nil, 0, errNoArchive
 }
 
-// findEnd64 looks for the record of 64-bit numbers before the one at; nil where there is none.
+// findEnd64 finds the 64-bit end record before the one at at; nil if there is none.
 func findEnd64(r io.ReaderAt, at int64) (record []byte, at64 int64) {
 	locator := make([]byte, locator64Length)
 	if _, err := r.ReadAt(locator, at-locator64Length); err != nil || string(locator[:4]) != locator64Signature {
@@ -117,12 +117,12 @@ func hasSignature(r io.ReaderAt, at int64, signature string) bool {
 	return err == nil && string(b) == signature
 }
 
-// Len is how many files the archive says that it has, at most as many as its directory has room for.
+// Len returns the number of files that the archive claims, limited by the size of its directory.
 func (a *Archive) Len() int { return int(min(a.files, uint64(a.directory.Size()/fileLength))) }
 
-// Files visits the regular files in the order of the directory, folders and links left out. name is the visitor's until it returns.
+// Files visits the regular files in the order of the directory, skipping folders and links. name is valid until visit returns.
 func (a *Archive) Files(visit func(name []byte, e Entry) error) error {
-	directory := a.directory // a reader of our own
+	directory := a.directory // a private copy
 	b := bytes.Buffer{}
 	var seen uint64
 	for {
@@ -137,7 +137,7 @@ func (a *Archive) Files(visit func(name []byte, e Entry) error) error {
 		e, names := parse(head)
 		rest, err := take(&b, &directory, names.name+names.extra+names.comment)
 		if err != nil {
-			return fmt.Errorf("its directory ends within file %d", seen)
+			return fmt.Errorf("the archive is damaged: its directory ends within file %d", seen)
 		}
 		name, extra := rest[:names.name], rest[names.name:names.name+names.extra]
 		if !names.regular || bytes.HasSuffix(name, []byte("/")) {
@@ -151,12 +151,12 @@ func (a *Archive) Files(visit func(name []byte, e Entry) error) error {
 		}
 	}
 	if seen != a.files && (a.exact || uint16(seen) != uint16(a.files)) {
-		return fmt.Errorf("its directory is damaged: it has %d files of %d", seen, a.files)
+		return fmt.Errorf("the archive is damaged: its directory has %d of %d files", seen, a.files)
 	}
 	return nil
 }
 
-// take reads n bytes, which hold until the next take; io.EOF where nothing is left.
+// take reads n bytes, which are valid until the next take. It returns io.EOF if nothing is left.
 func take(b *bytes.Buffer, r io.Reader, n int) ([]byte, error) {
 	for b.Len() < n {
 		chunk := b.AvailableBuffer()
@@ -179,13 +179,13 @@ func take(b *bytes.Buffer, r io.Reader, n int) ([]byte, error) {
 	return b.Next(n), nil
 }
 
-// wide is an entry with the numbers as the directory has them.
+// wide is an entry with 64-bit numbers from the directory.
 type wide struct {
 	Entry
 	offset, inside, outside uint64 // bytes: to the local header, packed, unpacked
 }
 
-// lengths are those of what follows an entry's fixed part.
+// lengths holds the lengths of the fields after an entry's fixed part, and whether it is a regular file.
 type lengths struct {
 	name, extra, comment int
 	regular              bool
@@ -200,7 +200,7 @@ func parse(b []byte) (wide, lengths) {
 	return e, lengths{int(le.Uint16(b[28:])), int(le.Uint16(b[30:])), int(le.Uint16(b[32:])), regular(b[5], le.Uint32(b[38:]))}
 }
 
-// regular says whether the attributes that a system wrote are those of a regular file.
+// regular reports whether the attributes written by a system are those of a regular file.
 func regular(system byte, attributes uint32) bool {
 	const unix, darwin, dos, ntfs, vfat = 3, 19, 0, 10, 14
 	switch system {
@@ -213,13 +213,13 @@ func regular(system byte, attributes uint32) bool {
 	return true
 }
 
-// widen takes numbers that 32 bits do not hold from the extra fields: of those that are 0xffffffff, in the order of the format.
+// widen replaces numbers that are 0xffffffff with 64-bit values from the extra fields, in the order of the format.
 func (e *wide) widen(extra []byte) error {
 	le := binary.LittleEndian
 	for len(extra) >= 4 {
 		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
 		if n > len(extra)-4 {
-			return nil // padding that some programs write
+			return nil // padding written by some programs
 		}
 		field := extra[4 : 4+n]
 		extra = extra[4+n:]
@@ -231,7 +231,7 @@ func (e *wide) widen(extra []byte) error {
 				continue
 			}
 			if len(field) < 8 {
-				return errors.New("its size is missing in the directory")
+				return errors.New("the archive is damaged: its size is missing in the directory")
 			}
 			*v, field = le.Uint64(field), field[8:]
 		}
@@ -239,27 +239,27 @@ func (e *wide) widen(extra []byte) error {
 	return nil
 }
 
-// entry is what is kept. A file of 4 GB and more is kept as one of 4 GB less a byte, which nobody asks for.
+// entry returns the 32-bit form. Sizes of 4 GiB and more are clipped to 4 GiB − 1, above any limit for reading.
 func (e wide) entry(base int64) Entry {
 	e.packed, e.unpacked = uint32(min(e.inside, 1<<32-1)), uint32(min(e.outside, 1<<32-1))
 	e.at = base + int64(min(e.offset, 1<<62))
 	return e.Entry
 }
 
-// maxRatio is more than deflate can compress anything; a file that claims more lies.
+// maxRatio is above the maximum compression ratio of deflate.
 const maxRatio = 1040
 
-// Read unpacks a file of at most limit bytes, and verifies its checksum.
+// Read decompresses a file of at most limit bytes and verifies its checksum.
 func (a *Archive) Read(e Entry, limit int) ([]byte, error) {
 	switch {
 	case int64(e.unpacked) > int64(limit) || int64(e.unpacked) > (int64(e.packed)+1)*maxRatio:
-		return nil, fmt.Errorf("it claims to unpack from %d to %d bytes (unsupported)", e.packed, e.unpacked)
+		return nil, fmt.Errorf("it decompresses from %d to %d bytes, which is above the limit of %d or impossible", e.packed, e.unpacked, limit)
 	case e.flags&1 != 0:
-		return nil, fmt.Errorf("it is encrypted (%w): unpack the archive with its password, then add the folder", ErrUnsupported)
+		return nil, fmt.Errorf("it is encrypted (%w); unpack the archive with its password, then add the folder", ErrUnsupported)
 	case e.method == stored && e.packed != e.unpacked:
-		return nil, fmt.Errorf("it is stored, yet its size is given as %d and as %d bytes", e.packed, e.unpacked)
+		return nil, fmt.Errorf("the archive is damaged: the file is stored with sizes of %d and %d bytes", e.packed, e.unpacked)
 	case e.method != stored && e.method != deflated:
-		return nil, fmt.Errorf("it is compressed by %s (%w; stored and deflated files are): unpack the archive, then add the folder", methodName(e.method), ErrUnsupported)
+		return nil, fmt.Errorf("it is compressed with %s (%w; only stored and deflated files are read); unpack the archive, then add the folder", methodName(e.method), ErrUnsupported)
 	}
 	packed, err := a.content(e)
 	if err != nil {
@@ -272,7 +272,7 @@ func (a *Archive) Read(e Entry, limit int) ([]byte, error) {
 		}
 	}
 	if crc32.ChecksumIEEE(b) != e.sum {
-		return nil, errors.New("it is damaged: its checksum does not match")
+		return nil, errors.New("damaged: the checksum does not match")
 	}
 	return b, nil
 }
@@ -282,10 +282,10 @@ const (
 	deflated = 8
 )
 
-// ErrUnsupported is in the chain where a file is whole but written in a way that is not read.
+// ErrUnsupported marks errors for files that are intact but use an unsupported feature.
 var ErrUnsupported = errors.New("not supported")
 
-// methodName is a method of compression for people.
+// methodName returns the name of a compression method.
 func methodName(method uint16) string {
 	names := map[uint16]string{9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "XZ", 98: "PPMd"}
 	if name := names[method]; name != "" {
@@ -294,15 +294,15 @@ func methodName(method uint16) string {
 	return fmt.Sprintf("method %d", method)
 }
 
-// content is a file as it lies in the archive, after its local header.
+// content returns the stored bytes of a file, which follow its local header.
 func (a *Archive) content(e Entry) ([]byte, error) {
 	var head [localLength]byte
 	if _, err := a.r.ReadAt(head[:], e.at); err != nil || string(head[:4]) != localSignature {
-		return nil, errors.New("it is damaged: it does not begin where the directory says")
+		return nil, errors.New("damaged: no file at the place given in the directory")
 	}
 	at := e.at + localLength + int64(binary.LittleEndian.Uint16(head[26:])) + int64(binary.LittleEndian.Uint16(head[28:]))
 	if at > a.size || int64(e.packed) > a.size-at {
-		return nil, errors.New("its bytes lie beyond the end of the archive")
+		return nil, errors.New("the archive is truncated before the end of the file")
 	}
 	b := make([]byte, e.packed)
 	if _, err := a.r.ReadAt(b, at); err != nil && !(err == io.EOF && at+int64(len(b)) == a.size) {
@@ -313,7 +313,7 @@ func (a *Archive) content(e Entry) ([]byte, error) {
 
 var inflaters = sync.Pool{New: func() any { return flate.NewReader(strings.NewReader("")) }}
 
-// inflate unpacks to size bytes, no more and no fewer.
+// inflate decompresses to exactly size bytes.
 func inflate(packed []byte, size int) ([]byte, error) {
 	z := inflaters.Get().(io.ReadCloser)
 	defer inflaters.Put(z)
@@ -322,10 +322,10 @@ func inflate(packed []byte, size int) ([]byte, error) {
 	}
 	b := make([]byte, size)
 	if _, err := io.ReadFull(z, b); err != nil {
-		return nil, fmt.Errorf("it is damaged or incomplete: %w", err)
+		return nil, fmt.Errorf("damaged or incomplete: %w", err)
 	}
 	if n, err := z.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		return nil, fmt.Errorf("it unpacks to more than the %d bytes that the directory says", size)
+		return nil, fmt.Errorf("damaged: it decompresses to more than the %d bytes given in the directory", size)
 	}
 	return b, nil
 }

@@ -17,7 +17,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// file is what an archive is made of.
+// file is a file of an archive.
 type file struct {
 	name    string
 	content string
@@ -51,7 +51,7 @@ func packed(t testing.TB, comment string, files ...file) []byte {
 	return b.Bytes()
 }
 
-// contents reads every file of an archive that can be read.
+// contents reads every readable file of an archive.
 func contents(content []byte) (names []string, files map[string]string, err error) {
 	a, err := Open(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
@@ -91,7 +91,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// sixtyFour turns the directory of an archive of one file into that of one with 64-bit numbers.
+// sixtyFour rewrites the directory of an archive of one file with 64-bit numbers.
 func sixtyFour(content []byte) []byte {
 	le := binary.LittleEndian
 	at := bytes.Index(content, []byte(fileSignature))
@@ -125,7 +125,7 @@ func sixtyFour(content []byte) []byte {
 func Test64Bits(t *testing.T) {
 	content := sixtyFour(packed(t, "", some[1]))
 	if _, err := zip.NewReader(bytes.NewReader(content), int64(len(content))); err != nil {
-		t.Fatalf("the archive of the test is none: %v", err)
+		t.Fatalf("the test archive is invalid: %v", err)
 	}
 	_, files, err := contents(content)
 	if err != nil || files["a/deflated.txt"] != some[1].content {
@@ -133,7 +133,7 @@ func Test64Bits(t *testing.T) {
 	}
 }
 
-// TestManyMore: old programs write of the number of files what 16 bits hold.
+// TestManyMore: old programs write the number of files modulo 2¹⁶.
 func TestManyMore(t *testing.T) {
 	var files []file
 	for i := range 65540 {
@@ -156,7 +156,7 @@ func TestManyMore(t *testing.T) {
 	}
 }
 
-// TestRefused: sentences for what is no archive, is cut, or lies.
+// TestRefused: files that are not archives, truncated archives and false numbers are errors.
 func TestRefused(t *testing.T) {
 	whole := packed(t, "", some[1])
 	directory := bytes.Index(whole, []byte(fileSignature))
@@ -173,18 +173,18 @@ func TestRefused(t *testing.T) {
 		{"nothing", nil, "not a zip archive"},
 		{"text", []byte("this is a text of more than twenty-two bytes"), "not a zip archive"},
 		{"a cut end", whole[:len(whole)-5], "incomplete"},
-		{"a directory beyond the file", changed(len(whole)-6, 0xff, 0xff, 0xff, 0x7f), "directory would have"},
-		{"a directory of another number of files", changed(len(whole)-12, 7), "1 files of 7"},
-		{"a directory that is none", changed(directory, 'X'), "0 files of 1"},
+		{"a directory beyond the file", changed(len(whole)-6, 0xff, 0xff, 0xff, 0x7f), "the directory claims"},
+		{"a directory of another number of files", changed(len(whole)-12, 7), "1 of 7 files"},
+		{"a directory that is none", changed(directory, 'X'), "0 of 1 files"},
 		{"another checksum", changed(directory+16, 1, 2, 3, 4), "checksum"},
-		{"a bomb", changed(directory+24, 0, 0, 0xf0, 0), "claims to unpack"},
+		{"a bomb", changed(directory+24, 0, 0, 0xf0, 0), "decompresses from"},
 		{"more than is said", changed(directory+24, 5, 0, 0, 0), "more than the 5 bytes"},
 		{"less than is said", changed(directory+24, 0xff, 0x3f, 0, 0), "incomplete"},
-		{"a file that begins elsewhere", changed(directory+42, 1), "does not begin where"},
-		{"a file beyond the archive", changed(directory+20, 0, 0, 0x0f), "beyond the end"},
+		{"a file that begins elsewhere", changed(directory+42, 1), "no file at the place"},
+		{"a file beyond the archive", changed(directory+20, 0, 0, 0x0f), "truncated before the end"},
 		{"another method", changed(directory+10, 12), "bzip2 (not supported"},
 		{"a password", changed(directory+8, 1), "encrypted"},
-		{"stored, and yet shorter", changed(directory+10, 0), "given as"},
+		{"stored, and yet shorter", changed(directory+10, 0), "stored with sizes"},
 	} {
 		a, err := Open(bytes.NewReader(c.content), int64(len(c.content)))
 		if err == nil {
@@ -205,10 +205,10 @@ func TestRefused(t *testing.T) {
 		_, err := a.Read(e, 100)
 		return err
 	})
-	expect.Says(t, err, "10000 bytes", "unsupported")
+	expect.Says(t, err, "10000 bytes", "limit of 100")
 }
 
-// TestMemory: passing over a directory takes no more memory for more files.
+// TestMemory: the memory for reading a directory does not grow with the number of files.
 func TestMemory(t *testing.T) {
 	var files []file
 	for i := range 30000 {
@@ -226,11 +226,11 @@ func TestMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
-		t.Errorf("passing over %d files took %d bytes", len(files), grown)
+		t.Errorf("reading a directory of %d files took %d bytes", len(files), grown)
 	}
 }
 
-// FuzzFiles: no archive makes the reader panic, and what it reads is what archive/zip reads.
+// FuzzFiles: no archive makes the reader panic, and it reads the same contents as archive/zip.
 func FuzzFiles(f *testing.F) {
 	f.Add(packed(f, "", some...))
 	f.Add(packed(f, "a comment", some[0]))
@@ -247,7 +247,7 @@ func FuzzFiles(f *testing.F) {
 				return nil
 			}
 			if crc32.ChecksumIEEE(b) != e.sum || len(b) != int(e.unpacked) {
-				t.Fatalf("%q unpacks to another content", name)
+				t.Fatalf("%q decompresses to other content", name)
 			}
 			if others != nil {
 				agrees(t, others, string(name), b)
@@ -257,7 +257,7 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// agrees makes sure that archive/zip finds this content under this name, where it reads anything under it.
+// agrees checks that archive/zip finds this content under this name, if it reads any.
 func agrees(t *testing.T, z *zip.Reader, name string, content []byte) {
 	found, readable := false, false
 	for _, f := range z.File {
@@ -275,6 +275,6 @@ func agrees(t *testing.T, z *zip.Reader, name string, content []byte) {
 		}
 	}
 	if readable && !found {
-		t.Fatalf("%q has another content", name)
+		t.Fatalf("%q has other content", name)
 	}
 }

@@ -1,5 +1,5 @@
 """Small MATLAB files for the reader's tests: python3 make.py, with scipy 1.10. im[y, x, c, a, e] = (7a + 13e + 3y + 5x + 11c) & 255,
-as Cars3D's files hold it, smaller."""
+a smaller version of the arrays in Cars3D's files."""
 import numpy as np
 import scipy.io
 

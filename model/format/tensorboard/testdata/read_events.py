@@ -1,4 +1,4 @@
-"""A second reader of event files, without dependencies: prints one JSON line per event, values as the hex of their float32 bits."""
+"""An independent reader of event files without dependencies. Prints one JSON line per event, with values as the hex of their float32 bits."""
 import json, struct, sys
 
 TABLE = []

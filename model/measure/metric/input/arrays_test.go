@@ -164,7 +164,7 @@ func TestReadFilesRefuses(t *testing.T) {
 		`the file is empty`:                                                {map[string][]byte{"a.csv": {}}, Pick{}},
 		`unsupported format; supported: .json, .npz`:                       {map[string][]byte{"a.pkl": {}}, Pick{}},
 		`3 files given`:                                                    {map[string][]byte{"a.npy": {}, "b.npy": {}, "c.npy": {}}, Pick{}},
-		`not a MATLAB file of level 5`:                                     {map[string][]byte{"a.mat": []byte("PK")}, pick("z", "y")},
+		`not a level 5 MATLAB file`:                                        {map[string][]byte{"a.mat": []byte("PK")}, pick("z", "y")},
 		`a .json file has one table of each kind`:                          {map[string][]byte{"a.json": []byte(`{"z": [[1]]}`)}, pick("z", "y")},
 		`z has shape [2 1 1]; it must have one or two dimensions`:          {map[string][]byte{"a.npz": archive(t, npz.Data{Name: "z", Shape: []int{2, 1, 1}, Values: []float64{1, 2}}, y)}, pick("z", "y")},
 		`row 0, column 0 is about 9007199254740992; integers from 9007199`: {map[string][]byte{"a.npz": archive(t, npz.Data{Name: "z", Shape: []int{1}, Values: []int64{1 << 53}}, y)}, pick("z", "y")},

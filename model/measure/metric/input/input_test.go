@@ -139,7 +139,7 @@ func TestReadRefuses(t *testing.T) {
 		{"selection.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "selections": [{"latents": [0.5]}]}`, "selections holds lists of column numbers"},
 		{"table.csv", `1,2`, "neither a .json nor a .npz"},
 		{"empty.npz", ``, "the file is empty"},
-		{"objects.npz", string(objects), `it holds Python objects`},
+		{"objects.npz", string(objects), `Python objects (dtype object, a pickle) are not read`},
 		{"neither.npz", string(archive(t, good)), `no array "codes" or "latents"; available: ["factors"]`},
 		{"both.npz", string(archive(t, ints("codes", 2, 1, 0, 1), ints("latents", 2, 1, 0, 1), good)), "both"},
 		{"nofactors.npz", string(archive(t, ints("codes", 2, 1, 0, 1))), `no array "factors"`},
