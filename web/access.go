@@ -13,25 +13,25 @@ import (
 	"slotscope/web/peer"
 )
 
-// access is who may use a server without --token. On loopback that is its own user; another user of the machine is refused. Whoever
-// cannot be told apart, such as a forwarded port, needs a token that the server makes up.
+// access controls who may use a server without --token. On loopback, only the server's own user may; other users of the machine are
+// rejected. Connections whose user is unknown, such as a forwarded port, need a token that the server generates.
 type access struct {
 	own   int64 // user ID of this process
-	root  bool  // root is let in too
-	known bool  // the owner of a connection can be known here
+	root  bool  // also allow root
+	known bool  // owners of connections can be determined
 	token string
 	addr  string // host:port
-	url   string // address of the site with the token
+	url   string // URL of the site with the token
 	log   *slog.Logger
 
 	mu   sync.Mutex
-	told map[int64]bool // users whose refusal was logged; unknownUser for those that cannot be known
+	told map[int64]bool // users already logged; unknownUser for unknown ones
 }
 
-// unknownUser stands for the owner of a connection that cannot be known.
+// unknownUser represents an unknown owner of a connection.
 const unknownUser = -1
 
-// newAccess is nil where everybody may come in, or a token of the operator's guards the site.
+// newAccess returns nil if everyone may use the site or the operator set a token.
 func newAccess(c Config, l net.Listener) *access {
 	host, _, _ := net.SplitHostPort(l.Addr().String())
 	if c.Open || c.Token != "" || !loopback(host) {
@@ -43,7 +43,7 @@ func newAccess(c Config, l net.Listener) *access {
 
 type connection struct{}
 
-// remember keeps a connection for user, which looks once for whose it is.
+// remember stores in the context a function that looks up the connection's owner once; see user.
 func (a *access) remember(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connection{}, sync.OnceValue(func() int64 {
 		uid, err := peer.Owner(c)
@@ -54,7 +54,7 @@ func (a *access) remember(ctx context.Context, c net.Conn) context.Context {
 	}))
 }
 
-// user is the ID of the user who made the request's connection, or unknownUser.
+// user returns the ID of the user who owns the request's connection, or unknownUser.
 func user(r *http.Request) int64 {
 	if of, ok := r.Context().Value(connection{}).(func() int64); ok {
 		return of()
@@ -62,8 +62,8 @@ func user(r *http.Request) int64 {
 	return unknownUser
 }
 
-// guard lets in the server's own user, refuses others, and asks those it cannot tell apart for the token. Root is among the last: it
-// forwards the connections of others, in containers for example.
+// guard allows the server's own user, rejects other users, and requires the token from unknown users and from root, because root
+// forwards connections of others, for example into containers.
 func (a *access) guard(next http.Handler) http.Handler {
 	asking := askToken(a.token, a.addr)(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,17 +72,17 @@ func (a *access) guard(next http.Handler) http.Handler {
 		case probePath(r.URL.Path), uid == a.own, uid == 0 && a.root:
 			next.ServeHTTP(w, r)
 		case uid == unknownUser, uid == 0:
-			a.tell(uid, "a connection may belong to another user, so it needs the token", "open", a.url)
+			a.tell(uid, "a connection may belong to another user; the token is required", "open", a.url)
 			asking.ServeHTTP(w, r)
 		default:
-			a.tell(uid, "refused a connection of another user", "uid", uid)
+			a.tell(uid, "rejected a connection of another user", "uid", uid)
 			deny(w, r, http.StatusForbidden, fmt.Sprintf("This server belongs to another user of this machine and serves only that user. "+
-				"You are user %d. Its owner can share it with --token.", uid))
+				"You are user %d. The owner can share it with --token.", uid))
 		}
 	})
 }
 
-// tell logs once per user.
+// tell logs a message once per user.
 func (a *access) tell(uid int64, text string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

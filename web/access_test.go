@@ -22,10 +22,10 @@ import (
 	"slotscope/web"
 )
 
-// strangerVariable names the address that a process of another user is to visit.
+// strangerVariable is the environment variable with the URL that a process of another user requests.
 const strangerVariable = "SLOTSCOPE_TEST_STRANGER"
 
-// TestMain makes a process that visitAs starts a visitor.
+// TestMain runs visit in the processes that visitAs starts.
 func TestMain(m *testing.M) {
 	if url := os.Getenv(strangerVariable); url != "" {
 		visit(url)
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// visit asks for a page, the API, a probe and a socket, and prints what each answers.
+// visit requests a page, the API, a probe and a socket, and prints each response.
 func visit(url string) {
 	base, query, _ := strings.Cut(url, "?")
 	for _, path := range []string{"/", "/api/runs", "/healthz"} {
@@ -56,7 +56,7 @@ func visit(url string) {
 	fmt.Printf("/ws/echo %d\n", answer.StatusCode)
 }
 
-// visitAs has a process of that user visit a site, and returns what visit printed.
+// visitAs runs visit in a process of the given user and returns its output.
 func visitAs(t *testing.T, uid uint32, url string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -88,7 +88,7 @@ func visitAs(t *testing.T, uid uint32, url string) string {
 	return string(out)
 }
 
-// says fails where a visit did not print a line that begins so.
+// says fails unless the output has a line with the given prefix.
 func says(t *testing.T, said, line string) {
 	t.Helper()
 	if !strings.Contains("\n"+said, "\n"+line) {
@@ -96,7 +96,7 @@ func says(t *testing.T, said, line string) {
 	}
 }
 
-// logged collects what is logged.
+// logged collects log output.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -116,17 +116,17 @@ func (l *logged) String() string {
 
 const (
 	someone  = 12345 // another user of the machine
-	unmapped = 65534 // what users outside of a container look like
+	unmapped = 65534 // user ID shown for users outside a container
 )
 
-// TestAnotherUserIsRefused: on loopback the server's own user comes in as ever, another user does not, unless --open says so.
+// TestAnotherUserIsRefused: on loopback, the server's own user has access and other users do not, except with --open.
 func TestAnotherUserIsRefused(t *testing.T) {
 	log := &logged{}
 	page := stub{make(chan struct{})}
 	url, stop := serve(t, web.Config{Log: slog.New(slog.NewTextHandler(log, nil)), Pages: []web.Page{page}})
 	defer stop()
 	if strings.Contains(url, "token") {
-		t.Errorf("this user's connections are known, and yet the address is %s", url)
+		t.Errorf("this user's connections are known, but the URL is %s", url)
 	}
 	if answer, err := http.Get(url); err != nil || answer.StatusCode != 200 {
 		t.Errorf("this user: %v, %v", answer, err)
@@ -136,7 +136,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	says(t, said, `/api/runs 403 "{\"error\":`)
 	says(t, said, `/ws/echo 403`)
 	says(t, said, `/healthz 200 "ok`)
-	if !strings.Contains(log.String(), "refused a connection of another user") || strings.Count(log.String(), "uid=12345") != 1 {
+	if !strings.Contains(log.String(), "rejected a connection of another user") || strings.Count(log.String(), "uid=12345") != 1 {
 		t.Errorf("the log says %s", log)
 	}
 
@@ -147,7 +147,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	says(t, said, `/ws/echo 101`)
 }
 
-// TestUnknownUserNeedsToken: a connection whose owner cannot be known gets in with the token that the log tells, and only so.
+// TestUnknownUserNeedsToken: a connection of an unknown user needs the token from the log.
 func TestUnknownUserNeedsToken(t *testing.T) {
 	log := &logged{}
 	url, stop := serve(t, web.Config{Log: slog.New(slog.NewTextHandler(log, nil)), Pages: []web.Page{stub{make(chan struct{})}}})
@@ -158,7 +158,7 @@ func TestUnknownUserNeedsToken(t *testing.T) {
 	says(t, said, `/ws/echo 401`)
 	token := regexp.MustCompile(`\?token=([A-Z2-7]+)`).FindStringSubmatch(log.String())
 	if token == nil || len(token[1]) < 26 {
-		t.Fatalf("the log names no token: %s", log)
+		t.Fatalf("the log has no token: %s", log)
 	}
 	says(t, visitAs(t, unmapped, url+"?token=WRONG"), `/ 401`)
 	said = visitAs(t, unmapped, url+"?token="+token[1])

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// CheckOrigin says why a text is no origin that may be named: a scheme, a host and perhaps a port, as browsers write them.
+// CheckOrigin returns an error unless text is an origin in the form that browsers send: scheme, host and optional port.
 func CheckOrigin(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return fmt.Errorf("%q is not an origin such as https://lab.example", text)
+		return fmt.Errorf("%q is not an origin; use e.g. https://lab.example", text)
 	case u.Scheme+"://"+u.Host != text:
-		return fmt.Errorf("%q is more than an origin; leave out user, path and query", text)
+		return fmt.Errorf("%q is more than an origin; remove user, path and query", text)
 	case text != strings.ToLower(text) || strings.ContainsAny(u.Host, "*;,' \t"):
-		return fmt.Errorf("%q is not written as browsers write origins: lower case, without wildcards", text)
+		return fmt.Errorf("%q is not a valid origin; use lower case and no wildcards", text)
 	case u.Port() == "80" && u.Scheme == "http", u.Port() == "443" && u.Scheme == "https":
-		return fmt.Errorf("%q names the port that its scheme implies; browsers leave it out", text)
+		return fmt.Errorf("%q has the default port of its scheme; remove the port, as browsers do", text)
 	}
 	return nil
 }
 
-// shareReads lets pages of the origins named read answers, without cookies. They may not write: what is asked before a write is answered
-// without permission, and the write itself is refused as any other site's.
+// shareReads allows pages of the given origins to read responses, without cookies. They cannot write: preflight requests for writes get no
+// permission, and writes are rejected as from any other site.
 func shareReads(origins []string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if len(origins) == 0 {

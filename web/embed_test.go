@@ -12,7 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// embedded is a page that takes reads and writes.
+// embedded is a page that accepts reads and writes.
 type embedded struct{}
 
 func (embedded) Routes(r chi.Router) {
@@ -29,12 +29,12 @@ func TestCheckOrigin(t *testing.T) {
 	for _, bad := range []string{"", "*", "null", "lab.example", "https://", "https://*.example", "https://lab.example/", "https://lab.example/x", "https://me@lab.example",
 		"ftp://lab.example", "https://LAB.example", "https://lab.example:443", "http://lab.example:80", "https://a.example https://b.example", "https://a.example;script-src *", "javascript:alert(1)"} {
 		if CheckOrigin(bad) == nil {
-			t.Errorf("%q is taken for an origin", bad)
+			t.Errorf("%q is accepted as an origin", bad)
 		}
 	}
 }
 
-// Named origins may frame and read; nothing else changes, for them or for anybody.
+// Listed origins may frame and read; nothing else changes, for them or for others.
 func TestEmbed(t *testing.T) {
 	const friend = "https://lab.example"
 	config := Config{Addr: "127.0.0.1:8080", Pages: []Page{embedded{}}}
@@ -81,28 +81,28 @@ func TestEmbed(t *testing.T) {
 			t.Errorf("%q may read", origin)
 		}
 		if r := ask(open, "OPTIONS", "/page", origin, "Access-Control-Request-Method", "GET"); allowed(r) != "" {
-			t.Errorf("%q may ask", origin)
+			t.Errorf("%q gets permission in a preflight", origin)
 		}
 	}
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 		if r := ask(open, method, "/page", friend); r.StatusCode != 403 || allowed(r) != "" {
-			t.Errorf("a friend's %s: %d, %v", method, r.StatusCode, r.Header)
+			t.Errorf("%s from a listed origin: %d, %v", method, r.StatusCode, r.Header)
 		}
 		if r := ask(open, "OPTIONS", "/page", friend, "Access-Control-Request-Method", method); allowed(r) != "" || r.Header.Get("Access-Control-Allow-Methods") != "" {
-			t.Errorf("a friend may ask for %s: %v", method, r.Header)
+			t.Errorf("a listed origin gets permission for %s: %v", method, r.Header)
 		}
 	}
 	if r := ask(open, "OPTIONS", "/page", friend, "Access-Control-Request-Method", "GET"); r.StatusCode != 204 || allowed(r) != friend || r.Header.Get("Access-Control-Allow-Headers") != "Authorization" {
-		t.Errorf("a friend asks to read: %d, %v", r.StatusCode, r.Header)
+		t.Errorf("preflight of a listed origin: %d, %v", r.StatusCode, r.Header)
 	}
 	if r := ask(open, "GET", "/ws/echo", friend); allowed(r) != "" {
-		t.Errorf("a friend may read sockets: %v", r.Header)
+		t.Errorf("a listed origin may read sockets: %v", r.Header)
 	}
 	r := httptest.NewRequest("GET", "http://evil.example/page", nil)
 	r.Header.Set("Origin", friend)
 	w := httptest.NewRecorder()
 	if open.ServeHTTP(w, r); w.Code != http.StatusMisdirectedRequest {
-		t.Errorf("under another name: %d", w.Code)
+		t.Errorf("another host name: %d", w.Code)
 	}
 	config.Token = "secret"
 	locked, err := New(config)

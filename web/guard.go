@@ -26,7 +26,7 @@ func isSocket(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/ws/
 
 func queryEscape(s string) string { return url.QueryEscape(s) }
 
-// deny answers with one sentence, to programs as their errors are.
+// deny writes an error message, as JSON for the API and WebSockets, otherwise as text.
 func deny(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if strings.HasPrefix(r.URL.Path, "/api/") || isSocket(r) {
 		_ = handlers.JSONError(w, r, status, text)
@@ -35,7 +35,7 @@ func deny(w http.ResponseWriter, r *http.Request, status int, text string) {
 	http.Error(w, text, status)
 }
 
-// loopback says whether only this machine reaches host.
+// loopback reports whether host is reachable only from this machine.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -44,8 +44,8 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// allowHosts refuses names that a hostile page could point at this machine (DNS rebinding). Where a token guards the site its
-// cookie is bound to the name it was given under, so any name may be used there.
+// allowHosts rejects host names that a malicious page could resolve to this machine (DNS rebinding). With a token, any name is allowed,
+// because the token's cookie is bound to the name it was set for.
 func allowHosts(addr, token string, more []string) func(http.Handler) http.Handler {
 	bound, _, _ := net.SplitHostPort(addr)
 	allowed := func(host string) bool {
@@ -62,7 +62,7 @@ func allowHosts(addr, token string, more []string) func(http.Handler) http.Handl
 	}
 }
 
-// hostname is a Host header without its port and brackets, in lower case.
+// hostname returns a Host header without port and brackets, in lower case.
 func hostname(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -70,18 +70,17 @@ func hostname(host string) string {
 	return strings.ToLower(strings.Trim(host, "[]"))
 }
 
-// refuseCrossOrigin answers 403 to what another site makes a browser write.
+// refuseCrossOrigin rejects writes from pages of other sites with 403.
 func refuseCrossOrigin() func(http.Handler) http.Handler {
 	c := http.NewCrossOriginProtection()
 	c.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		deny(w, r, http.StatusForbidden, "This request came from another site and was refused.")
+		deny(w, r, http.StatusForbidden, "This request came from another site and was rejected.")
 	}))
 	return c.Handler
 }
 
-// secure sets the headers that keep pages to themselves; the import map is the one inline script, let in by its hash; WebAssembly,
-// which the playground decodes with, is let in as a kind.
-// Pages of the origins in embed, and no others, may show ours in frames.
+// secure sets the security headers. The import map is the only inline script, allowed by its hash; WebAssembly is allowed because the
+// playground decodes with it. Only pages of the origins in embed may show the site in frames.
 func secure(importMap string, embed []string) func(http.Handler) http.Handler {
 	sum := sha256.Sum256([]byte(importMap))
 	policy := strings.Join([]string{
@@ -107,13 +106,13 @@ func secure(importMap string, embed []string) func(http.Handler) http.Handler {
 	}
 }
 
-// compressPages compresses text on its way out; sockets pass untouched. What is made for each request is compressed quickly; the program's own
-// files, which a browser asks for once, are compressed well.
+// compressPages compresses text responses, except on WebSockets. Dynamic responses use the fastest level; static files, which a browser
+// requests once, use the best.
 func compressPages(next http.Handler) http.Handler {
 	quickly, well := compressor(gzip.BestSpeed)(next), compressor(gzip.BestCompression)(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case isSocket(r) || r.Header.Get("Range") != "" || !takesGzip(r): // a range counts the bytes of the file as it is
+		case isSocket(r) || r.Header.Get("Range") != "" || !takesGzip(r): // ranges refer to uncompressed bytes
 			next.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/static/"):
 			well.ServeHTTP(w, r)
@@ -125,17 +124,17 @@ func compressPages(next http.Handler) http.Handler {
 
 func compressor(level int) func(http.Handler) http.Handler {
 	c := middleware.NewCompressor(level, "text/html", "text/css", "text/javascript", "text/plain", "text/csv", "application/json", "image/svg+xml")
-	c.SetEncoder("gzip", func(w io.Writer, level int) io.Writer { // several times as fast as the standard library's at the default level
+	c.SetEncoder("gzip", func(w io.Writer, level int) io.Writer { // several times faster than the standard library's at the default level
 		z, err := gzip.NewWriterLevel(w, level)
 		if err != nil {
-			panic(err) // the level is one that it has
+			panic(err) // cannot happen: the level is valid
 		}
 		return z
 	})
 	return c.Handler
 }
 
-// takesGzip says whether the client accepts gzip, which "gzip;q=0" refuses (RFC 9110, section 12.5.3).
+// takesGzip reports whether the client accepts gzip; "gzip;q=0" rejects it (RFC 9110, section 12.5.3).
 func takesGzip(r *http.Request) bool {
 	for _, coding := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
 		name, weight, weighted := strings.Cut(coding, ";")
@@ -151,14 +150,14 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// cookieName holds the port, for browsers send a cookie to every port of a host.
+// cookieName includes the port because browsers send a cookie to every port of a host.
 func cookieName(addr string) string {
 	_, port, _ := net.SplitHostPort(addr)
 	return "slotscope_token_" + port
 }
 
-// askToken lets in who shows the token: once in the address (?token=…, kept as a cookie from then on), as the cookie, or as a
-// bearer header. The cookie holds a hash, so that it does not give the token away.
+// askToken requires the token: once in the URL (?token=…, which sets a cookie), as the cookie, or as a bearer header. The cookie has a
+// hash, so that it does not reveal the token.
 func askToken(token, addr string) func(http.Handler) http.Handler {
 	if token == "" {
 		return func(next http.Handler) http.Handler { return next }
@@ -182,7 +181,7 @@ func askToken(token, addr string) func(http.Handler) http.Handler {
 	}
 }
 
-// passOrTidy takes the token out of the address of a page, so that it does not stay in history and links.
+// passOrTidy redirects a page request to its URL without the token, so that the token does not remain in history and links.
 func passOrTidy(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || isSocket(r) || strings.HasPrefix(r.URL.Path, "/api/") {
 		next.ServeHTTP(w, r)
@@ -197,7 +196,7 @@ func passOrTidy(next http.Handler, w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, r *http.Request, wrong bool) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="slotscope"`)
 	if strings.HasPrefix(r.URL.Path, "/api/") || isSocket(r) {
-		deny(w, r, http.StatusUnauthorized, "A token is needed: send it as the header “Authorization: Bearer TOKEN”.")
+		deny(w, r, http.StatusUnauthorized, "This server requires a token. Send it in the header “Authorization: Bearer TOKEN”.")
 		return
 	}
 	_ = handlers.DrawStatus(w, r, http.StatusUnauthorized, views.AskToken(views.TokenView{Wrong: wrong}))
@@ -221,7 +220,7 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(text)
 }
 
-// equal compares in constant time, whatever the lengths.
+// equal compares strings of any length in constant time.
 func equal(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestWhoComesIn has a row for every kind of visitor of a server on loopback.
+// TestWhoComesIn has a row for every kind of client of a server on loopback.
 func TestWhoComesIn(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -26,10 +26,10 @@ func TestWhoComesIn(t *testing.T) {
 		{"another user's probe", 1001, false, "/readyz", "", 200},
 		{"root", 0, false, "/", "", 401},
 		{"root with the token", 0, false, "/", "t", 200},
-		{"root where it is allowed", 0, true, "/", "", 200},
+		{"root with --allow-root", 0, true, "/", "", 200},
 		{"somebody", unknownUser, true, "/", "", 401},
-		{"somebody with a wrong token", unknownUser, false, "/", "s", 401},
-		{"somebody with the token", unknownUser, false, "/", "t", 200},
+		{"unknown user with a wrong token", unknownUser, false, "/", "s", 401},
+		{"unknown user with the token", unknownUser, false, "/", "t", 200},
 	} {
 		a := &access{own: 1000, root: c.root, known: true, token: "t", addr: "127.0.0.1:1", log: slog.New(slog.DiscardHandler), told: map[int64]bool{}}
 		r := httptest.NewRequest("GET", c.path, nil)

@@ -11,10 +11,10 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// NewLog is the format of the server's log: a line of text per event, with the ID of the request that it belongs to.
+// NewLog returns the server's logger: one line of text per event, with the request ID.
 func NewLog(w io.Writer) *slog.Logger { return slog.New(requestHandler{slog.NewTextHandler(w, nil)}) }
 
-// requestHandler adds the request's ID to what is logged with its context.
+// requestHandler adds the request ID of the context to each record.
 type requestHandler struct{ slog.Handler }
 
 func (h requestHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -32,7 +32,7 @@ func (h requestHandler) WithGroup(name string) slog.Handler {
 	return requestHandler{h.Handler.WithGroup(name)}
 }
 
-// numberRequests gives every request an ID that is quoted in errors, in the log and in the answer's X-Request-ID.
+// numberRequests gives every request an ID for error messages, the log and the X-Request-ID response header.
 func numberRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := "r-" + strings.ToLower(rand.Text()[:8])

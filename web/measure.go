@@ -13,13 +13,13 @@ import (
 
 var (
 	requestSeconds = promauto.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "slotscope_http_request_seconds", Help: "Time to answer a request, by route pattern and status.",
+		Name: "slotscope_http_request_seconds", Help: "Duration of requests in seconds, by route pattern, method and status.",
 		Buckets: []float64{.001, .003, .01, .03, .1, .3, 1, 3, 10},
 	}, []string{"route", "method", "status"})
-	openSockets = promauto.NewGauge(prometheus.GaugeOpts{Name: "slotscope_sockets", Help: "Open websockets."})
+	openSockets = promauto.NewGauge(prometheus.GaugeOpts{Name: "slotscope_sockets", Help: "Open WebSockets."})
 )
 
-// measure counts and times requests for /metrics; sockets are counted while open instead.
+// measure records request durations for /metrics; for WebSockets it counts open connections instead.
 func measure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isSocket(r) {
@@ -33,7 +33,7 @@ func measure(next http.Handler) http.Handler {
 		next.ServeHTTP(ww, r)
 		route := chi.RouteContext(r.Context()).RoutePattern()
 		if route == "" {
-			return // no page has this address: nothing to time, and names from outside stay out of the metrics
+			return // unknown path: skip it, so that arbitrary paths do not become metric labels
 		}
 		requestSeconds.WithLabelValues(route, r.Method, strconv.Itoa(ww.Status())).Observe(time.Since(start).Seconds())
 	})

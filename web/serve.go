@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Limits of the server. There is no write timeout: downloads take what they take.
+// Limits of the server. There is no write timeout, because downloads may take long.
 const (
 	headerTime = 5 * time.Second
 	idleTime   = 120 * time.Second
@@ -20,7 +20,7 @@ const (
 	closeTime  = 10 * time.Second
 )
 
-// Listen opens c.Addr; the error is a sentence for the one who started the server.
+// Listen listens on c.Addr; its error is a message for the user who started the server.
 func Listen(c Config) (net.Listener, error) {
 	if err := c.CheckAccess(); err != nil {
 		return nil, err
@@ -31,31 +31,31 @@ func Listen(c Config) (net.Listener, error) {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program, perhaps another slotscope: stop that one, or choose another address with --addr, as in --addr 127.0.0.1:0 for any free port", c.Addr)
+		return nil, fmt.Errorf("%s is in use by another program, perhaps another slotscope; stop it or choose another address with --addr, e.g. --addr 127.0.0.1:0 for any free port", c.Addr)
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("no permission to listen on %s: ports below 1024 are reserved; choose a higher one with --addr", c.Addr)
+		return nil, fmt.Errorf("no permission to listen on %s: ports below 1024 are reserved; choose a higher port with --addr", c.Addr)
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
 		return nil, fmt.Errorf("%s is not an address of this machine; choose another with --addr", c.Addr)
 	}
 	return nil, fmt.Errorf("listening on %s: %w", c.Addr, err)
 }
 
-// CheckAccess refuses addresses that other machines can reach unless a token guards them.
+// CheckAccess returns an error if other machines can reach the address and no token is set.
 func (c Config) CheckAccess() error {
 	host, _, err := net.SplitHostPort(c.Addr)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is not an address; write one as 127.0.0.1:8080", c.Addr)
+		return fmt.Errorf("%q is not an address; use HOST:PORT, e.g. 127.0.0.1:8080", c.Addr)
 	case c.Token != "" && c.Open:
-		return errors.New("--open and --token exclude each other; give one")
+		return errors.New("--open and --token cannot be combined; give one")
 	case c.Token == "" && !loopback(host):
-		return fmt.Errorf("other machines can reach %s, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN", c.Addr)
+		return fmt.Errorf("other machines can reach %s, so a token is required; set it with --token or $SLOTSCOPE_TOKEN", c.Addr)
 	}
 	return nil
 }
 
-// Serve answers on l until ctx ends, then lets requests finish and sockets say goodbye, at most ten seconds.
-// ready is called once, with the address of the site, when it answers.
+// Serve handles requests on l until ctx ends, then waits up to ten seconds for requests and WebSockets to finish. It calls ready once
+// with the site's URL when the server accepts requests.
 func Serve(ctx context.Context, l net.Listener, c Config, ready func(url string)) error {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -101,7 +101,7 @@ func shutDown(ctx context.Context, srv *http.Server, s *sockets) error {
 	return nil
 }
 
-// siteURL is what a person types to get here; with a token it carries it, as notebooks do.
+// siteURL returns the URL to open in a browser, including the token if there is one.
 func siteURL(addr net.Addr, token string) string {
 	host, port, _ := net.SplitHostPort(addr.String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {

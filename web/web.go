@@ -1,4 +1,4 @@
-// Package web joins the pages into one server: router, middleware, limits, and an end that waits for what is in flight.
+// Package web combines the pages into one server: router, middleware, limits and graceful shutdown.
 package web
 
 import (
@@ -24,29 +24,29 @@ import (
 	"slotscope/views"
 )
 
-// Page is a handler group that enters its own routes. Routes under /ws/ are sockets: their requests' contexts end when the
-// server shuts down, and nothing buffers or compresses them.
+// Page is a group of handlers that registers its routes. Routes under /ws/ are WebSockets: their request contexts end when the server
+// shuts down, and they are not buffered or compressed.
 type Page interface{ Routes(r chi.Router) }
 
-// Config is what a server needs to know.
+// Config configures a server.
 type Config struct {
-	Addr  string   // host:port to listen on, as in "127.0.0.1:8080"
-	Token string   // asked of every request where set; CheckAccess says when it must be
+	Addr  string   // host:port to listen on, e.g. "127.0.0.1:8080"
+	Token string   // required in every request if set; CheckAccess reports if it must be set
 	Open  bool     // on loopback, serve every user of this machine, not only the server's own
-	Root  bool     // on loopback, serve root beside the server's own user
-	Embed []string // origins, as https://lab.example, whose pages may show ours in frames and read what they answer
-	Hosts []string // further names by which browsers may call the server, without port; on loopback only
+	Root  bool     // on loopback, serve root in addition to the server's own user
+	Embed []string // origins, e.g. https://lab.example, whose pages may show the site in frames and read responses
+	Hosts []string // additional host names without port that browsers may use; only on loopback
 	Pages []Page
 
 	Log     *slog.Logger                // nil for slog.Default
-	Ready   func(context.Context) error // what /readyz asks; nil for always ready
-	Version any                         // what /version answers, as JSON
+	Ready   func(context.Context) error // readiness check of /readyz; nil for always ready
+	Version any                         // JSON response of /version
 
 	sockets *sockets
-	access  *access // nil where the address and the token decide
+	access  *access // nil if access depends only on the address and the token
 }
 
-// New builds the handler of the whole site.
+// New returns the handler of the whole site.
 func New(c Config) (http.Handler, error) {
 	assets, err := static.New()
 	if err != nil {
@@ -89,7 +89,7 @@ func New(c Config) (http.Handler, error) {
 	return r, nil
 }
 
-// guard asks for the token, or for the right user of this machine.
+// guard returns the middleware that checks the token or the user.
 func (c Config) guard() func(http.Handler) http.Handler {
 	if c.access != nil {
 		return c.access.guard
@@ -97,7 +97,7 @@ func (c Config) guard() func(http.Handler) http.Handler {
 	return askToken(c.Token, c.Addr)
 }
 
-// notFound sends "/runs/" to "/runs" where that is a page; any other unknown address answers 404.
+// notFound redirects "/runs/" to "/runs" if that is a page, and returns 404 for other unknown paths.
 func notFound(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")
@@ -111,10 +111,10 @@ func notFound(routes chi.Routes) http.HandlerFunc {
 	}
 }
 
-// methods are those that pages take; HEAD goes wherever GET does.
+// methods are the methods that pages support; HEAD is supported with GET.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// notAllowed answers 405 and names the methods that the path takes.
+// notAllowed returns 405 and lists the supported methods in the Allow header.
 func notAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
@@ -131,7 +131,7 @@ func notAllowed(routes chi.Routes) http.HandlerFunc {
 	}
 }
 
-// logRequests writes a line per request where the log is set to debug; what fails is logged by the one who answers it.
+// logRequests logs a line per request at debug level; failures are logged by the handlers that report them.
 func logRequests(log *slog.Logger) func(http.Handler) http.Handler {
 	return httplog.RequestLogger(log, &httplog.Options{
 		Level: slog.LevelInfo, Schema: httplog.SchemaOTEL.Concise(true), RecoverPanics: false,
@@ -139,7 +139,7 @@ func logRequests(log *slog.Logger) func(http.Handler) http.Handler {
 	})
 }
 
-// recoverPanics answers a programming mistake as any other failure: logged whole with its stack, one sentence to the visitor.
+// recoverPanics handles panics like other internal errors: it logs the stack and returns a fixed message to the client.
 func recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -155,7 +155,7 @@ func recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// open are the paths that need no token: supervisors ask there.
+// open are the paths that need no token, for health checks.
 var open = []string{"/healthz", "/readyz"}
 
 func probePath(path string) bool { return slices.Contains(open, path) }
@@ -196,7 +196,7 @@ func redirectTo(where func() string) http.HandlerFunc {
 	}
 }
 
-// sockets ends the requests under /ws/ when the server closes, and waits for their handlers.
+// sockets ends the requests under /ws/ when the server closes and waits for their handlers.
 type sockets struct {
 	closing context.Context
 	close   context.CancelFunc
@@ -210,7 +210,7 @@ func newSockets() *sockets {
 	return &sockets{closing: ctx, close: cancel}
 }
 
-// join lets a socket's request in, with a context that ends when the server closes.
+// join gives WebSocket requests a context that ends when the server closes.
 func (s *sockets) join(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isSocket(r) {
@@ -243,7 +243,7 @@ func (s *sockets) enter() bool {
 	return !s.closed
 }
 
-// end asks every socket to say goodbye and waits until they have or ctx ends.
+// end cancels every socket's context and waits for their handlers or until ctx ends.
 func (s *sockets) end(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -30,7 +30,7 @@ import (
 	"slotscope/web"
 )
 
-// stub is a page with what the middleware must cope with.
+// stub is a page with routes for the middleware tests.
 type stub struct{ released chan struct{} }
 
 func (s stub) Routes(r chi.Router) {
@@ -137,7 +137,7 @@ func TestToken(t *testing.T) {
 	if w := ask(h, "GET", "/"); w.Code != 401 || !strings.Contains(w.Body.String(), `data-testid="ask-token"`) {
 		t.Errorf("without a token: %d", w.Code)
 	}
-	if w := ask(h, "GET", "/?token=guess"); w.Code != 401 || !strings.Contains(w.Body.String(), "not the token") {
+	if w := ask(h, "GET", "/?token=guess"); w.Code != 401 || !strings.Contains(w.Body.String(), "Wrong token") {
 		t.Errorf("with a wrong one: %d", w.Code)
 	}
 	w := ask(h, "GET", "/?token=s3+cret&a=1")
@@ -167,7 +167,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, w.Code, tt.want)
 		}
 		if strings.HasPrefix(w.Header().Get("Location"), "//") {
-			t.Errorf("%s leads away: %s", name, w.Header().Get("Location"))
+			t.Errorf("%s redirects to another host: %s", name, w.Header().Get("Location"))
 		}
 	}
 }
@@ -196,13 +196,13 @@ func TestHeadersAndImportMap(t *testing.T) {
 			t.Errorf("the policy lacks %s", part)
 		}
 	}
-	if strings.Contains(strings.ReplaceAll(policy, "'wasm-unsafe-eval'", ""), "unsafe") || // WebAssembly alone, not eval
+	if strings.Contains(strings.ReplaceAll(policy, "'wasm-unsafe-eval'", ""), "unsafe") || // only WebAssembly, not eval
 		w.Header().Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("the policy is %s", policy)
 	}
 	inline := regexp.MustCompile(`<script(?: type="importmap")?>`).FindAllString(w.Body.String(), -1)
 	if len(inline) != 1 {
-		t.Errorf("%d inline scripts; the import map alone is let in", len(inline))
+		t.Errorf("%d inline scripts; only the import map is allowed", len(inline))
 	}
 	if strings.Contains(w.Body.String(), " style=") {
 		t.Error("a style attribute, which the policy forbids")
@@ -213,23 +213,23 @@ func TestStaticFiles(t *testing.T) {
 	h := site(t, web.Config{})
 	url := views.Asset("shared/base.css")
 	if !regexp.MustCompile(`^/static/shared/base\.[0-9a-f]{12}\.css$`).MatchString(url) {
-		t.Fatalf("the address %s has no hash", url)
+		t.Fatalf("the URL %s has no hash", url)
 	}
 	w := ask(h, "GET", url)
 	if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	if w := ask(h, "GET", "/static/shared/base.css"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-cache" {
-		t.Errorf("a plain address: %d %s", w.Code, w.Header().Get("Cache-Control"))
+		t.Errorf("a plain URL: %d %s", w.Code, w.Header().Get("Cache-Control"))
 	}
 	for _, path := range []string{"/static/shared/base.000000000000.css", "/static/", "/static/../web.go", "/static/shared", "/static/play/codes.test.js"} {
 		if w := ask(h, "GET", path); w.Code != 404 {
-			t.Errorf("%s answers %d", path, w.Code)
+			t.Errorf("%s returns %d", path, w.Code)
 		}
 	}
 }
 
-// Modules import each other by plain relative names; the map must lead every one of them to its hashed address.
+// Modules import each other by plain relative names; the import map must map each to its hashed URL.
 func TestModulesFindEachOther(t *testing.T) {
 	assets, err := static.New()
 	if err != nil {
@@ -251,7 +251,7 @@ func TestModulesFindEachOther(t *testing.T) {
 		}
 	}
 	if seen == 0 {
-		t.Error("no import was seen")
+		t.Error("no imports found")
 	}
 }
 
@@ -272,42 +272,42 @@ func TestFailures(t *testing.T) {
 		w := ask(h, "GET", path)
 		id := regexp.MustCompile(`See the server log for request ID (r-[a-z2-7]{8})\.`).FindStringSubmatch(w.Body.String())
 		if w.Code != 500 || id == nil || strings.Contains(w.Body.String(), "programming") || w.Header().Get("X-Request-ID") != id[1] {
-			t.Fatalf("a panic answers %d %v %s", w.Code, w.Header(), w.Body)
+			t.Fatalf("a panic returns %d %v %s", w.Code, w.Header(), w.Body)
 		}
 		if said := log.String(); !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "programming") || !strings.Contains(said, "request="+id[1]) {
 			t.Errorf("the log says %s", said)
 		}
 		if path == "/api/panic" && !strings.Contains(w.Body.String(), `"request":"`+id[1]+`"`) {
-			t.Errorf("a panic in the API answers %s", w.Body)
+			t.Errorf("a panic in the API returns %s", w.Body)
 		}
 	}
 	if w := ask(h, "GET", "/api/nowhere"); !strings.Contains(w.Body.String(), `"request":"`+w.Header().Get("X-Request-ID")+`"`) {
 		t.Errorf("an error of the API does not name its request: %s", w.Body)
 	}
 	if a, b := ask(h, "GET", "/"), ask(h, "GET", "/", header("X-Request-Id", "forged")); a.Header().Get("X-Request-ID") == b.Header().Get("X-Request-ID") || b.Header().Get("X-Request-ID") == "forged" {
-		t.Error("two requests share an ID, or a visitor chose one")
+		t.Error("two requests share an ID, or a client chose one")
 	}
 	if w := ask(h, "GET", "/nowhere"); w.Code != 404 || !strings.Contains(w.Body.String(), `data-testid="problem"`) {
-		t.Errorf("an unknown page answers %d", w.Code)
+		t.Errorf("an unknown page returns %d", w.Code)
 	}
 	if w := ask(h, "GET", "/api/nowhere"); w.Code != 404 || !strings.HasPrefix(w.Body.String(), `{"error":`) {
-		t.Errorf("an unknown path of the API answers %d %s", w.Code, w.Body)
+		t.Errorf("an unknown path of the API returns %d %s", w.Code, w.Body)
 	}
 	if w := ask(h, "GET", "/ws/echo"); w.Code != 426 || !strings.HasPrefix(w.Body.String(), `{"error":"/ws/echo is a WebSocket`) {
-		t.Errorf("a socket asked for as a page answers %d %s", w.Code, w.Body)
+		t.Errorf("a socket requested as a page returns %d %s", w.Code, w.Body)
 	}
 	evil := func(r *http.Request) { r.Host = "evil.example" }
 	if w := ask(h, "GET", "/api/panic", evil); w.Code != 421 || !strings.HasPrefix(w.Body.String(), `{"error":"This server does not accept the host name`) {
-		t.Errorf("another name's API answers %d %s", w.Code, w.Body)
+		t.Errorf("the API under another host name returns %d %s", w.Code, w.Body)
 	}
 	if w := ask(h, "POST", "/api/panic", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }); w.Code != 403 || !strings.HasPrefix(w.Body.String(), `{"error":"This request came`) {
-		t.Errorf("another site's write to the API answers %d %s", w.Code, w.Body)
+		t.Errorf("another site's write to the API returns %d %s", w.Code, w.Body)
 	}
 	if w := ask(h, "DELETE", "/write"); w.Code != 405 {
-		t.Errorf("a method not taken answers %d", w.Code)
+		t.Errorf("an unsupported method returns %d", w.Code)
 	}
 	if w := ask(h, "HEAD", "/"); w.Code != 200 {
-		t.Errorf("HEAD answers %d", w.Code)
+		t.Errorf("HEAD returns %d", w.Code)
 	}
 }
 
@@ -338,7 +338,7 @@ func serve(t *testing.T, c web.Config) (url string, stop func() error) {
 	return <-ready, func() error { cancel(); return <-ended }
 }
 
-// A server that ends lets its sockets say goodbye.
+// At shutdown, the server closes its sockets with a final message.
 func TestShutdownEndsSockets(t *testing.T) {
 	page := stub{make(chan struct{})}
 	url, stop := serve(t, web.Config{Pages: []web.Page{page}})
@@ -362,7 +362,7 @@ func TestShutdownEndsSockets(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	if _, err := http.Get(url); err == nil {
-		t.Error("the server still answers")
+		t.Error("the server still responds")
 	}
 }
 
@@ -377,7 +377,7 @@ func TestPortInUse(t *testing.T) {
 		t.Errorf("a port in use: %v", err)
 	}
 	if _, err := web.Listen(web.Config{Addr: "203.0.113.9:80", Token: "t"}); err == nil {
-		t.Error("an address of another machine opens")
+		t.Error("an address of another machine is accepted")
 	}
 }
 
@@ -396,12 +396,12 @@ func TestSiteWithTokenInABrowser(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != 200 || resp.Request.URL.RawQuery != "" {
-			t.Errorf("%s answers %d at %s", address, resp.StatusCode, resp.Request.URL)
+			t.Errorf("%s returns %d at %s", address, resp.StatusCode, resp.Request.URL)
 		}
 	}
 }
 
-// A page and all that it loads stay under 60 KB on the wire.
+// A page with all its resources stays under 60 KB compressed.
 func TestPageWeight(t *testing.T) {
 	url, stop := serve(t, web.Config{Pages: []web.Page{stub{make(chan struct{})}}})
 	defer stop()
@@ -423,10 +423,10 @@ func TestPageWeight(t *testing.T) {
 	}
 }
 
-// importLine is a script's static import; what it imports later does not hold up its page.
+// importLine matches a static import; dynamic imports do not delay the page.
 var importLine = regexp.MustCompile(`(?m)^import [^;]*?from '(\.[^']+)';`)
 
-// withImports are a script of the static folder and those that it loads before it begins.
+// withImports returns a script of the static folder and its transitive static imports.
 func withImports(t *testing.T, script string) []string {
 	t.Helper()
 	all := []string{script}
@@ -465,7 +465,7 @@ func wireSize(url string) (int64, error) {
 	return n, err
 }
 
-// TestAllow: 405 names the methods that the path takes.
+// TestAllow: 405 lists the methods that the path supports.
 func TestAllow(t *testing.T) {
 	h := site(t, web.Config{})
 	if w := ask(h, "DELETE", "/write"); w.Code != 405 || w.Header().Get("Allow") != "POST" {
@@ -476,7 +476,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestTrailingSlash: a page is found with a slash at its end; nothing leads to another host.
+// TestTrailingSlash: a page with a trailing slash is redirected, and never to another host.
 func TestTrailingSlash(t *testing.T) {
 	h := site(t, web.Config{})
 	for path, want := range map[string]string{"/version/": "/version", "/version/?a=1": "/version?a=1", "/nowhere/": "", "//evil.example/": ""} {
@@ -487,7 +487,7 @@ func TestTrailingSlash(t *testing.T) {
 	}
 }
 
-// TestCompression: gzip only for those who take it, and never for a range.
+// TestCompression: gzip only for clients that accept it, and never for ranges.
 func TestCompression(t *testing.T) {
 	h := site(t, web.Config{})
 	for _, c := range []struct{ accept, ranges, want string }{
@@ -508,7 +508,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// TestPageNotSentTwice: a page that did not change answers 304 without a body.
+// TestPageNotSentTwice: an unchanged page returns 304 without a body.
 func TestPageNotSentTwice(t *testing.T) {
 	h := site(t, web.Config{})
 	first := ask(h, "GET", "/")
@@ -518,6 +518,6 @@ func TestPageNotSentTwice(t *testing.T) {
 		t.Errorf("tag %q, then %d with %d bytes", tag, again.Code, again.Body.Len())
 	}
 	if other := ask(h, "GET", "/", func(r *http.Request) { r.Header.Set("If-None-Match", `W/"0"`) }); other.Code != 200 {
-		t.Errorf("another tag answers %d", other.Code)
+		t.Errorf("another tag returns %d", other.Code)
 	}
 }

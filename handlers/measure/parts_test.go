@@ -87,7 +87,7 @@ func TestMeasureHeldOut(t *testing.T) {
 func TestMeasureWithoutFactors(t *testing.T) {
 	scores := measuredWorld(t)
 	scores.Metrics, scores.Swap, scores.Usage.Names = nil, nil, nil
-	scores.NoFactors = "InfoMEC, DCI and swaps compare slots with factors, and no factors are known of own."
+	scores.NoFactors = "InfoMEC, DCI and swaps compare slots with factors, but own has no known factors."
 	_, h := measureSite(t, &scores, nil)
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
 	if text := doc.Find("[data-testid=no-factors]").Text(); !strings.Contains(text, scores.NoFactors) || doc.Find("[data-testid=measure-empty]").Length() != 0 {

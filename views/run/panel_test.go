@@ -11,7 +11,7 @@ import (
 	"slotscope/model"
 )
 
-// Every model's page draws the terms of its loss and its statistics and nothing that it does not measure; targets are numbers.
+// Every model's page has charts of its loss terms and statistics, and no charts of series that it does not measure.
 func TestPanelsOfModels(t *testing.T) {
 	shared := []string{"total", "psnr/eval", "recon", "grad_norm", "images_per_second", "latent/norm2", "latent/var", "latent/mean", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors", "process/cpu", "process/memory"}
 	codes := []string{"commit", "perplexity/batch", "perplexity/window", "perplexity/used", "codebook/norm2", "codebook/var", "codebook/mean"}
@@ -34,7 +34,7 @@ func TestPanelsOfModels(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		own, listed := owns[name]
 		if !listed {
-			t.Errorf("%s is not listed here", name)
+			t.Errorf("%s is missing in this test", name)
 		}
 		cfg, err := model.Default(name, "tiny", "shapes3d")
 		if err != nil {
@@ -46,7 +46,7 @@ func TestPanelsOfModels(t *testing.T) {
 		}
 		var got []string
 		for _, p := range view.panels() {
-			if p.Scale != nil { // the same terms again, weighted
+			if p.Scale != nil { // the weighted terms
 				weighted(t, cfg, p)
 				continue
 			}
@@ -56,7 +56,7 @@ func TestPanelsOfModels(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s draws %v\nwant %v", name, got, want)
+			t.Errorf("%s has charts of %v\nwant %v", name, got, want)
 		}
 		for _, g := range view.config() {
 			for _, row := range g.Rows {
@@ -68,7 +68,7 @@ func TestPanelsOfModels(t *testing.T) {
 	}
 }
 
-// weighted: the contributions are those of the terms that weigh anything, each times its weight, a divergence per pixel and channel.
+// weighted checks the contributions: every term with a nonzero weight, times its weight; divergences are per pixel and channel.
 func weighted(t *testing.T, c model.Config, p Panel) {
 	t.Helper()
 	want := map[string]map[string]float64{
@@ -76,7 +76,7 @@ func weighted(t *testing.T, c model.Config, p Panel) {
 		"vqvae":       {"recon": c.LambdaRec, "vq": c.LambdaVQ, "commit": c.LambdaCommit},
 		"qlae":        {"recon": c.LambdaRec, "quantize": c.LambdaVQ, "commit": c.LambdaCommit},
 		"betavae":     {"recon": c.LambdaRec, "kl": c.BetaKL / 12288},
-		"ae":          nil, // one term is not drawn twice
+		"ae":          nil, // a single term has no chart of contributions
 		"tripod":      {"recon": 1, "klm": 1e-4, "nhp": 1e-4},
 		"bioae":       {"recon": 1, "nonneg": 1, "activity": 0.01},
 		"factorvae":   {"recon": 1, "kl": 1. / 12288, "tc": 30. / 12288},
@@ -94,7 +94,7 @@ func weighted(t *testing.T, c model.Config, p Panel) {
 	}
 }
 
-// TestIdleTermsAreFolded: a term of weight 0 stands apart, and under its group's other charts again once it weighs something.
+// TestIdleTermsAreFolded: terms of weight 0 are collapsed; terms with a weight are not.
 func TestIdleTermsAreFolded(t *testing.T) {
 	cfg, err := model.Default("hrr", "tiny", "shapes3d")
 	if err != nil {
@@ -109,11 +109,11 @@ func TestIdleTermsAreFolded(t *testing.T) {
 		return names
 	}
 	if got, want := idle(), []string{"latent", "value", "tie", "coherence", "orthogonality"}; !slices.Equal(got, want) {
-		t.Errorf("%v is folded, want %v", got, want)
+		t.Errorf("collapsed %v, want %v", got, want)
 	}
 	cfg.LambdaTie = 0.01
 	if slices.Contains(idle(), "tie") {
-		t.Error("a term with a weight is folded")
+		t.Error("a term with a nonzero weight is collapsed")
 	}
 	groups := RunView{Run: model.Run{Config: cfg}}.groups()
 	var first []string
@@ -125,7 +125,7 @@ func TestIdleTermsAreFolded(t *testing.T) {
 	}
 }
 
-// TestChartsOfAnotherProgram: an external run shows what was logged, and nothing else; without points it says so.
+// TestChartsOfAnotherProgram: an external run shows only its logged series; without points it shows a message.
 func TestChartsOfAnotherProgram(t *testing.T) {
 	run := model.Run{Config: model.Config{Model: model.External}}
 	run.State = model.Finished
@@ -165,6 +165,6 @@ func TestChartsOfAnotherProgram(t *testing.T) {
 		t.Errorf("%q", view.unlogged())
 	}
 	if view.Run.Config.Model = "hrr"; view.unlogged() != "" {
-		t.Errorf("a run of ours: %q", view.unlogged())
+		t.Errorf("a run that is not external: %q", view.unlogged())
 	}
 }

@@ -150,7 +150,7 @@ func (v RunView) hint() string {
 	if v.Run.Config.Model != "betatcvae" || v.Run.Config.Batch < 1 {
 		return ""
 	}
-	return fmt.Sprintf("The mutual information of β-TCVAE is estimated within a batch: it cannot exceed log(batch) = log(%d) = %.2f nats, whatever the latents hold.",
+	return fmt.Sprintf("The mutual information of β-TCVAE is estimated within a batch: it cannot exceed log(batch) = log(%d) = %.2f nats, regardless of the latents.",
 		v.Run.Config.Batch, math.Log(float64(v.Run.Config.Batch)))
 }
 

@@ -18,11 +18,11 @@ import (
 // tables list every TCP socket of this network namespace, IPv4 and IPv6.
 var tables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
 
-// unmapped is what Linux shows for users that the reader's user namespace does not know.
+// unmapped is the ID that Linux shows for users outside the reader's user namespace.
 const unmapped = 65534
 
-// Owner returns the user ID of the process at the other end of c. It fails where that cannot be known: on other systems than Linux,
-// for a client on another machine or in another network namespace, and for a client that has closed its socket.
+// Owner returns the user ID of the process at the other end of c. It fails on systems other than Linux, for clients on another machine or
+// in another network namespace, and for clients that have closed their socket.
 func Owner(c net.Conn) (uid uint32, err error) {
 	client, ok := endpoint(c.RemoteAddr())
 	server, served := endpoint(c.LocalAddr())
@@ -30,16 +30,16 @@ func Owner(c net.Conn) (uid uint32, err error) {
 		return 0, fmt.Errorf("%v is not a TCP connection", c.RemoteAddr())
 	}
 	uid, err = look(client, server)
-	if err == nil && uid == 0 { // a socket closed while its row was written can show root: ask again
+	if err == nil && uid == 0 { // a socket closed while its row was written can show root: read again
 		uid, err = look(client, server)
 	}
 	if err == nil && uid == unmapped {
-		err = fmt.Errorf("user %d stands for every user that this container does not know", unmapped)
+		err = fmt.Errorf("user %d represents every user outside this container", unmapped)
 	}
 	return uid, err
 }
 
-// Known says whether Owner can tell users apart here: it connects to itself and looks whose connection that is.
+// Known reports whether Owner works on this system. It connects to itself and looks up the owner.
 func Known() bool {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +60,7 @@ func Known() bool {
 	return err == nil && int64(uid) == int64(os.Geteuid())
 }
 
-// endpoint is a TCP address; an IPv4 address in IPv6 form becomes the IPv4 address.
+// endpoint converts a TCP address, with IPv4-mapped IPv6 addresses as IPv4.
 func endpoint(a net.Addr) (netip.AddrPort, bool) {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -78,30 +78,30 @@ func look(client, server netip.AddrPort) (uid uint32, err error) {
 	if seen.err != nil {
 		return 0, seen.err
 	}
-	return 0, fmt.Errorf("no socket of this machine connects %v to %v", client, server)
+	return 0, fmt.Errorf("no socket on this machine connects %v to %v", client, server)
 }
 
-// ends are those of a connection, seen from one of them.
+// ends are the endpoints of a connection, seen from one end.
 type ends struct{ local, remote netip.AddrPort }
 
-// reading is what the tables said at some moment.
+// reading is the content of the tables at one moment.
 type reading struct {
 	ready  chan struct{}
 	owners map[ends]uint32
 	err    error
 }
 
-// reader reads the tables for all who ask at the same time: what a reading costs grows with the number of sockets, and whoever opens
-// many at once asks as often.
+// reader shares one reading of the tables among concurrent callers. The cost of a reading grows with the number of sockets, and a client
+// that opens many sockets at once causes as many calls.
 type reader struct {
 	mu   sync.Mutex
-	next *reading // has not begun
+	next *reading // not started yet
 	turn sync.Mutex
 }
 
 var readings reader
 
-// now returns a reading that begins after the call.
+// now returns a reading that starts after the call.
 func (r *reader) now() *reading {
 	r.mu.Lock()
 	this := r.next
@@ -115,7 +115,7 @@ func (r *reader) now() *reading {
 	return this
 }
 
-// read reads once the reading before has ended.
+// read reads the tables after the previous reading has ended.
 func (r *reader) read(this *reading) {
 	r.turn.Lock()
 	defer r.turn.Unlock()
@@ -134,7 +134,7 @@ func (r *reader) read(this *reading) {
 	}
 }
 
-// add takes the owners of the open sockets that a table lists.
+// add adds the owners of the open sockets in a table.
 func (r *reading) add(table io.Reader) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
@@ -147,7 +147,7 @@ func (r *reading) add(table io.Reader) {
 // socket is a row of /proc/net/tcp.
 type socket struct {
 	local, remote netip.AddrPort
-	state         uint8 // of include/net/tcp_states.h
+	state         uint8 // see include/net/tcp_states.h
 	uid           uint32
 	inode         uint64
 }
@@ -159,13 +159,13 @@ const (
 	finWait2    = 5
 )
 
-// open says whether a process still holds the socket. A closed one has no inode and is shown as root's, whoever it was.
+// open reports whether a process still holds the socket. A closed socket has no inode and is shown as owned by root.
 func (s socket) open() bool {
 	return s.inode != 0 && (s.state == established || s.state == finWait1 || s.state == finWait2)
 }
 
-// parse reads a row: "sl: local remote state queues timer retransmits uid timeout inode …", addresses and states in hexadecimal. The
-// heading and damaged rows are not ok.
+// parse parses a row: "sl: local remote state queues timer retransmits uid timeout inode …", addresses and states in hexadecimal. ok is
+// false for the heading and for damaged rows.
 func parse(line string) (s socket, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 || !strings.HasSuffix(f[0], ":") {
@@ -181,7 +181,7 @@ func parse(line string) (s socket, ok bool) {
 	return s, good[0] && good[1] && err == nil && err2 == nil && err3 == nil
 }
 
-// parseEndpoint reads "0100007F:1F90": 32-bit words of the address in the machine's byte order, then the port.
+// parseEndpoint parses "0100007F:1F90": 32-bit words of the address in native byte order, then the port.
 func parseEndpoint(text string) (netip.AddrPort, bool) {
 	address, portText, _ := strings.Cut(text, ":")
 	port, err := strconv.ParseUint(portText, 16, 16)

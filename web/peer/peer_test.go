@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// row writes a socket as the kernel does.
+// row formats a socket as the kernel does.
 func row(s socket) string {
 	return fmt.Sprintf("   0: %s %s %02X 00000000:00000000 00:00000000 00000000 %5d        0 %d 1 0000000000000000 20 4 30 10 -1",
 		rowEndpoint(s.local), rowEndpoint(s.remote), s.state, s.uid, s.inode)
@@ -58,13 +58,13 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestOwner tells a connection of this user from one that another user made.
+// TestOwner distinguishes connections of this user from those of another user.
 func TestOwner(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("/proc/net/tcp is Linux's")
+		t.Skip("needs /proc/net/tcp of Linux")
 	}
 	if !Known() {
-		t.Fatal("this user's own connection is not known")
+		t.Fatal("the owner of this user's own connection is unknown")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestOwner(t *testing.T) {
 	const stranger = 12345
 	as := func(uid int) func() (net.Conn, error) {
 		return func() (net.Conn, error) {
-			runtime.LockOSThread() // the file system's user, which owns new sockets, belongs to a thread
+			runtime.LockOSThread() // the file system user, which owns new sockets, is set per thread
 			defer runtime.UnlockOSThread()
 			syscall.Setfsuid(uid)
 			defer syscall.Setfsuid(0)
@@ -105,11 +105,11 @@ func TestOwner(t *testing.T) {
 		t.Errorf("another user's connection: user %d, %v", uid, err)
 	}
 	if uid, err := connect(as(unmapped)); err == nil {
-		t.Errorf("a user unknown to the container is taken for %d", uid)
+		t.Errorf("a user outside the container is reported as %d", uid)
 	}
 }
 
-// TestOwnerOfClosed: a client that closed its socket is unknown, not root, which its row then shows.
+// TestOwnerOfClosed: a client that closed its socket is unknown, although its row shows root.
 func TestOwnerOfClosed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -127,11 +127,11 @@ func TestOwnerOfClosed(t *testing.T) {
 	defer server.Close()
 	client.Close()
 	if uid, err := Owner(server); err == nil {
-		t.Errorf("a closed client is taken for user %d", uid)
+		t.Errorf("a closed client is reported as user %d", uid)
 	}
 }
 
-// FuzzParse: no line breaks the parser, and what it accepts it accepts again as the kernel would write it.
+// FuzzParse: no line crashes the parser, and every accepted row round-trips through the kernel's format.
 func FuzzParse(f *testing.F) {
 	f.Add("   1: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 920242 1 00000000d6fea09f 100 0 0 10 0")
 	f.Add("   5: 0000000000000000FFFF00000100007F:C350 0000000000000000FFFF00000100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 77 1 0 20 4 30 10 -1")
