@@ -147,7 +147,7 @@ func TestDamagedStateLeavesTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.awaitListed("copied")
-	if r := b.get("copied"); r.Name != "my copy" || r.Config != config(10) || r.State != model.Interrupted || !strings.Contains(r.Reason, `"dancing" is not a state`) {
+	if r := b.get("copied"); r.Name != "my copy" || r.Config != config(10) || r.State != model.Interrupted || !strings.Contains(r.Reason, `"dancing" is not a run state`) {
 		t.Errorf("%+v", r)
 	}
 }
