@@ -18,7 +18,7 @@ import (
 	"slotscope/model/play"
 )
 
-// served is a bundle that the adapter of its own folder serves in PyTorch, adopted as a run.
+// served exports a bundle and adopts it as a run, served in PyTorch by the bundle's own adapter.
 func served(t *testing.T, python string, file checkpoint.File) (root *folder.Data, set data.Set, id string) {
 	t.Helper()
 	t.Setenv(adopt.Variable, filepath.Join(t.TempDir(), "models.json"))
@@ -37,15 +37,14 @@ func served(t *testing.T, python string, file checkpoint.File) (root *folder.Dat
 		t.Fatal(err)
 	}
 	if h.Step != file.Step || h.Seed != file.Config.Seed || h.Slots != file.Config.M {
-		t.Errorf("the adapter says %+v", h)
+		t.Errorf("the adapter replies %+v", h)
 	}
 	return root, set, id
 }
 
-// A VQ-VAE of ours gives the same swap sheet, within 1 of 255, and the same scores when PyTorch serves it through the adapter as it does
-// here.
+// A VQ-VAE served by PyTorch through the adapter has the same swap sheet, within 1 of 255, and the same scores as one run directly.
 func TestAdapterAgrees(t *testing.T) {
-	expect.Long(t) // TestLoaderAgrees compares what both draw, TestAdapterServesNumbers what the adapter says
+	expect.Long(t) // TestLoaderAgrees compares images, TestAdapterServesNumbers the adapter's replies
 	file := untrained(t, tiny("vqvae"))
 	root, set, id := served(t, pythonWith(t, "torch"), file)
 	library := play.NewLibrary(root.Dir(), engine(t), data.Catalogue{Dir: root.Dir()})
@@ -55,7 +54,7 @@ func TestAdapterAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := apart(t, nativePair(t, file, 11, 400_000), adoptedPair); d > 1 {
-		t.Errorf("the swap sheets are %d of 255 apart", d)
+		t.Errorf("the swap sheets differ by %d of 255", d)
 	}
 	o := evaluate.Options{Images: 128, Noise: 16, Pairs: 2, Probe: 2, Trees: 2, Agree: 100, Seed: file.Config.Seed}
 	native, err := evaluate.Run(t.Context(), engine(t), file, set, o)
@@ -82,7 +81,7 @@ func checkpointOf(t *testing.T, library *play.Library, id string) checkpoint.Fil
 	return file
 }
 
-// Numbers of a β-VAE's slots come back as they are here.
+// The adapter returns the same numbers for a β-VAE's slots.
 func TestAdapterServesNumbers(t *testing.T) {
 	file := untrained(t, tiny("betavae"))
 	root, set, id := served(t, pythonWith(t, "torch"), file)
@@ -108,7 +107,7 @@ func TestAdapterServesNumbers(t *testing.T) {
 	}
 	for i, v := range want.Numbers {
 		if d := math.Abs(float64(v - got.Numbers[i])); !(d <= 1e-3*max(1, math.Abs(float64(v)))) {
-			t.Errorf("number %d: %v here, %v adopted", i, v, got.Numbers[i])
+			t.Errorf("number %d: %v directly, %v adopted", i, v, got.Numbers[i])
 		}
 	}
 }
@@ -133,7 +132,7 @@ func nativePair(t *testing.T, file checkpoint.File, a, b int) play.Pair {
 	return pair
 }
 
-// apart is the largest difference of a channel over all images of two sheets, of 255.
+// apart returns the maximum channel difference over all images of two sheets, of 255.
 func apart(t *testing.T, x, y play.Pair) (most int) {
 	t.Helper()
 	a, b := append(x.Swaps, x.Strip...), append(y.Swaps, y.Strip...)
@@ -162,7 +161,7 @@ func sameScores(t *testing.T, want, got model.Scores, tolerance float64) {
 	near := func(what string, a, b, within float64) {
 		t.Helper()
 		if math.IsNaN(a) || !(math.Abs(a-b) <= within) {
-			t.Errorf("%s: %v here, %v adopted", what, a, b)
+			t.Errorf("%s: %v directly, %v adopted", what, a, b)
 		}
 	}
 	near("InfoM", float64(want.Metrics.InfoM), float64(got.Metrics.InfoM), tolerance)

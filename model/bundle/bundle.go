@@ -1,5 +1,5 @@
-// Package bundle writes a model as a folder that other programs open (safetensors, ONNX, PyTorch, a Hugging Face model card) and reads
-// such a folder back to hold it against a new measurement.
+// Package bundle exports a model as a folder for other programs (safetensors, ONNX, PyTorch, a Hugging Face model card), and reads such a folder
+// back to compare it with a new measurement.
 package bundle
 
 import (
@@ -46,17 +46,17 @@ var loader []byte
 //go:embed slotscope_adapter.py
 var adapter []byte
 
-// Bundle is a model with what is known about it.
+// Bundle is a model with its scores and examples.
 type Bundle struct {
 	Name     string // of the run
 	Run      string // its ID; empty for a checkpoint without a run
 	File     checkpoint.File
-	Scores   *model.Scores    // nil where the run was not evaluated
-	Probe    *checkpoint.File // that read images for Scores; nil where none did, or it is not here
-	Examples *Examples        // nil where the dataset is not here
-	License  string           // a licence identifier of Hugging Face, such as "apache-2.0"
-	Revision string           // of the program that writes it
-	// Page writes the frozen playground; nil, or an error that is model.Invalid, leaves it out.
+	Scores   *model.Scores    // nil if the run is not evaluated
+	Probe    *checkpoint.File // the probe used for Scores; nil if none, or if it is not available
+	Examples *Examples        // nil if the dataset is not available
+	License  string           // a Hugging Face license identifier, such as "apache-2.0"
+	Revision string           // of the program
+	// Page writes the frozen playground. It is left out if Page is nil or returns a model.Invalid.
 	Page func(w io.Writer) error
 }
 
@@ -72,10 +72,10 @@ type Manifest struct {
 	Image    ImageShape        `json:"image"`
 	Config   model.Config      `json:"config"`
 	Tensors  map[string]string `json:"tensors"`         // SHA-256 of each tensor's little-endian float32 values, by name
-	Probe    map[string]string `json:"probe,omitempty"` // likewise, of the probe
+	Probe    map[string]string `json:"probe,omitempty"` // the same for the probe
 }
 
-// ImageShape is what a model reads and draws.
+// ImageShape is the shape of a model's images.
 type ImageShape struct {
 	Height   int `json:"height"`
 	Width    int `json:"width"`
@@ -93,7 +93,7 @@ type part struct {
 	write func(w io.Writer) error
 }
 
-// parts are the files in order of name, sums excluded.
+// parts returns the files in order of name, without SHA256SUMS.
 func (b Bundle) parts() ([]part, error) {
 	manifest, err := b.manifest()
 	if err != nil {
@@ -144,7 +144,7 @@ func text(name string, content []byte) part {
 	return part{name, func(w io.Writer) error { _, err := w.Write(content); return err }}
 }
 
-// page is the frozen playground; nil where the model has none, such as one too large for a page.
+// page returns the frozen playground, or nil if the model has none, for example because it is too large.
 func (b Bundle) page() ([]byte, error) {
 	if b.Page == nil {
 		return nil, nil
@@ -173,7 +173,7 @@ func (b Bundle) manifest() (Manifest, error) {
 	return m, nil
 }
 
-// sums are those of a file's tensors, by name.
+// sums returns the SHA-256 of each of a file's tensors, by name.
 func sums(file checkpoint.File) map[string]string {
 	all := map[string]string{}
 	for name, t := range file.Tensors {
@@ -196,10 +196,10 @@ func (b Bundle) writeExamples(w io.Writer) error {
 	return npz.Write(w, npz.Data{Name: "images", Shape: shape, Values: e.Images}, slots, npz.Data{Name: "decoded", Shape: shape, Values: e.Decoded})
 }
 
-// WriteDir writes the bundle as a new folder, whole or not at all. The names of its files come back.
+// WriteDir writes the bundle as a new folder, atomically, and returns the names of its files.
 func (b Bundle) WriteDir(dir string) (names []string, err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return nil, model.Invalid{"out": fmt.Sprintf("%s is not empty; name a new folder", dir)}
+		return nil, model.Invalid{"out": fmt.Sprintf("%s is not empty; choose a new folder", dir)}
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -234,13 +234,13 @@ func (b Bundle) WriteDir(dir string) (names []string, err error) {
 	return names, os.Rename(temp, dir)
 }
 
-// WriteZip writes the bundle as a zip archive with one folder in it; the same model gives the same bytes.
+// WriteZip writes the bundle as a zip archive with one folder, and returns the names of its files. The output is deterministic.
 func (b Bundle) WriteZip(w io.Writer, folder string) (names []string, err error) {
 	archive := zip.NewWriter(w)
 	names, err = b.each(func(name string, write func(io.Writer) error) error {
 		method := zip.Deflate
 		if name == WeightsFile || strings.HasSuffix(name, ".onnx") {
-			method = zip.Store // floats hardly shrink
+			method = zip.Store // floats hardly compress
 		}
 		entry, err := archive.CreateHeader(&zip.FileHeader{Name: folder + "/" + name, Method: method})
 		if err != nil {
@@ -257,7 +257,7 @@ func (b Bundle) WriteZip(w io.Writer, folder string) (names []string, err error)
 	return names, nil
 }
 
-// each hands over every file, the sums last.
+// each calls put for every file, SHA256SUMS last.
 func (b Bundle) each(put func(name string, write func(io.Writer) error) error) (names []string, err error) {
 	files, err := b.parts()
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 
 const dataset = "shapes3d-synthetic"
 
-// variants are every model, and every configuration that changes which tensors a model has or how they are used.
+// variants returns every model, and every configuration that changes which tensors a model has or how they are used.
 func variants() map[string]model.Config {
 	all := map[string]model.Config{}
 	for _, name := range model.ModelNames() {
@@ -61,7 +61,7 @@ func tiny(name string) model.Config {
 	return c
 }
 
-// untrained is a model of random weights whose encoder tells images apart.
+// untrained returns a model with random weights, whose encoder maps different images to different slots.
 func untrained(t testing.TB, c model.Config) checkpoint.File {
 	t.Helper()
 	built, err := ae.New(c, ae.Image{H: 64, W: 64, C: 3})
@@ -101,7 +101,7 @@ func openSet(t testing.TB) data.Set {
 	return set
 }
 
-// represented is a bundle whose examples are n images of the dataset.
+// represented returns a bundle with n images of the dataset as examples.
 func represented(t testing.TB, file checkpoint.File, n int) bundle.Bundle {
 	t.Helper()
 	set := openSet(t)
@@ -126,7 +126,7 @@ func represented(t testing.TB, file checkpoint.File, n int) bundle.Bundle {
 	return bundle.Bundle{Name: "a run", File: file, Examples: &all, Revision: "test"}
 }
 
-// demo is a small model that has learned.
+// demo returns a small trained model.
 func demo(t testing.TB) checkpoint.File {
 	t.Helper()
 	file, err := checkpoint.Read("../play/testdata/tiny.safetensors")
@@ -136,8 +136,8 @@ func demo(t testing.TB) checkpoint.File {
 	return file
 }
 
-// The loader takes a trained model's codes exactly and draws its images within 1e-4, on 1,000 images, or 100 where not all is asked for.
-// Of random weights, near ties may go either way by rounding: one slot in 200.
+// The loader gives a trained model's codes exactly and its images within 1e-4, on 1,000 images, or 100 unless all tests are requested. With random
+// weights, up to one slot in 200 may differ, because rounding decides near ties.
 func TestLoaderAgrees(t *testing.T) {
 	python := pythonWith(t, "torch")
 	names, dirs := []string{"a trained model"}, []string{filepath.Join(t.TempDir(), "demo")}
@@ -184,13 +184,13 @@ type comparison struct {
 	LargestDifference float64 `json:"largest_difference"`
 }
 
-// pythonWith is a Python that has a module, or the test is skipped.
+// pythonWith returns a Python interpreter that has a module, or skips the test.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
 	find := "import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, ['numpy', '" + module + "'])))"
 	for _, python := range []string{"/usr/bin/python3", "python3"} {
 		if exec.Command(python, "-c", find).Run() == nil {
-			t.Setenv("OMP_NUM_THREADS", "1") // threads that wait for each other take twice the time where cores are busy
+			t.Setenv("OMP_NUM_THREADS", "1") // with more threads it takes twice as long on a busy machine
 			return python
 		}
 	}
@@ -198,7 +198,7 @@ func pythonWith(t *testing.T, module string) string {
 	return ""
 }
 
-// What is written is read back whole and without contradiction, as a folder and as an archive.
+// A bundle survives a round trip without problems, as a folder and as an archive.
 func TestRoundTrip(t *testing.T) {
 	for name, c := range map[string]model.Config{"hrr": tiny("hrr"), "betavae": tiny("betavae")} {
 		b := represented(t, untrained(t, c), 2)
@@ -254,7 +254,7 @@ func TestOutMustBeNew(t *testing.T) {
 	}
 }
 
-// One changed weight, digit or file is named, also where whoever changed it wrote the sums anew.
+// Every changed weight, score, setting or file is reported by name.
 func TestChangesAreNamed(t *testing.T) {
 	b := represented(t, untrained(t, tiny("hrr")), 2)
 	b.Probe = &checkpoint.File{Tensors: map[string]checkpoint.Tensor{"conv0.weight": {Shape: []int{2, 3}, Data: []float32{1, 2, 3, 4, 5, 6}}}}
@@ -272,7 +272,7 @@ func TestChangesAreNamed(t *testing.T) {
 			}
 		}
 	}
-	unlisted := func(t *testing.T, dir string) { // the probe taken out, and its line among the sums with it
+	unlisted := func(t *testing.T, dir string) { // removes the probe and its line in SHA256SUMS
 		path := filepath.Join(dir, bundle.SumsFile)
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -300,13 +300,13 @@ func TestChangesAreNamed(t *testing.T) {
 		want   []string
 	}{
 		"nothing":               {func(*testing.T, string) {}, nil},
-		"a weight":              {weight(bundle.WeightsFile, "fc1.weight"), []string{bundle.WeightsFile + ": its SHA-256", `tensor "fc1.weight": its values`}},
+		"a weight":              {weight(bundle.WeightsFile, "fc1.weight"), []string{bundle.WeightsFile + ": its SHA-256", `tensor "fc1.weight": its SHA-256`}},
 		"a score":               {replace(bundle.ScoresFile, "12.5", "12.6"), []string{bundle.ScoresFile + ": its SHA-256", "score psnr: recorded 12.6, measured 12.5"}},
 		"the loader":            {replace(bundle.LoaderFile, "0.2", "0.3"), []string{bundle.LoaderFile + ": its SHA-256"}},
-		"a setting":             {replace(bundle.ConfigFile, `"m": 9`, `"m": 8`), []string{"m is 8, model.safetensors says 9"}},
-		"a weight of the probe": {weight(bundle.ProbeFile, "conv0.weight"), []string{bundle.ProbeFile + ": its SHA-256", `tensor of the probe "conv0.weight": its values`, "not the probe that scores.json names"}},
-		"a lost probe":          {unlisted, []string{"probe.safetensors: described in config.json and missing"}},
-		"a lost file":           {func(_ *testing.T, dir string) { os.Remove(filepath.Join(dir, bundle.LoaderFile)) }, []string{bundle.LoaderFile + ": listed in SHA256SUMS and missing"}},
+		"a setting":             {replace(bundle.ConfigFile, `"m": 9`, `"m": 8`), []string{"m is 8, but 9 in model.safetensors"}},
+		"a weight of the probe": {weight(bundle.ProbeFile, "conv0.weight"), []string{bundle.ProbeFile + ": its SHA-256", `tensor of the probe "conv0.weight": its SHA-256`, "not the probe used for scores.json"}},
+		"a lost probe":          {unlisted, []string{"probe.safetensors: listed in config.json, but missing"}},
+		"a lost file":           {func(_ *testing.T, dir string) { os.Remove(filepath.Join(dir, bundle.LoaderFile)) }, []string{bundle.LoaderFile + ": listed in SHA256SUMS, but missing"}},
 		"a lost entry":          {replace(bundle.SumsFile, "  "+bundle.WeightsFile, "  "+bundle.LoaderFile), []string{bundle.WeightsFile + ": not listed"}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -333,8 +333,8 @@ func TestChangesAreNamed(t *testing.T) {
 	}
 }
 
-// Without the probe that its scores were read with, as in bundles of earlier programs, what a probe reads is compared within the spread between probes and
-// all else as ever, and a note says so.
+// Without the probe used for its scores, as in bundles of earlier versions, scores read by a probe are compared within the tolerance between
+// probes, and a note says so.
 func TestWithoutProbe(t *testing.T) {
 	b := represented(t, untrained(t, tiny("hrr")), 2)
 	share := func(v model.Score) model.Interval { return model.Interval{Value: v, Low: v - 0.05, High: v + 0.05} }
@@ -350,7 +350,7 @@ func TestWithoutProbe(t *testing.T) {
 		measured model.Scores
 		want     string
 	}{
-		"a little otherwise": {scores(0.72, 0.04, -1, 40), "[]"},
+		"a small difference": {scores(0.72, 0.04, -1, 40), "[]"},
 		"far away":           {scores(0.1, 0.05, 0, 40), "score swap.exact.value: recorded 0.7, measured 0.1"},
 		"other edits":        {scores(0.7, 0.05, 0, 41), "score swap.edits: recorded 40, measured 41"},
 	} {
@@ -365,13 +365,13 @@ func TestWithoutProbe(t *testing.T) {
 		if said := fmt.Sprint(o.Problems); !strings.Contains(said, c.want) {
 			t.Errorf("%s: %s", what, said)
 		}
-		if len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "does not hold the probe") {
+		if len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "does not include the probe") {
 			t.Errorf("%s: notes %q", what, o.Notes)
 		}
 	}
 }
 
-// Weights that were changed together with every sum no longer give the examples' codes or pictures.
+// If weights are changed together with every sum, CheckExamples still reports different codes or images.
 func TestExamplesShowOtherWeights(t *testing.T) {
 	b := represented(t, untrained(t, tiny("hrr")), 2)
 	other := b
@@ -390,7 +390,7 @@ func TestExamplesShowOtherWeights(t *testing.T) {
 	}
 }
 
-// Archives and sums that name paths outside are refused, as is what is not a bundle.
+// Open rejects archives and sums with paths outside the bundle, and anything that is not a bundle.
 func TestHostile(t *testing.T) {
 	archive := func(names ...string) []byte {
 		var b bytes.Buffer
@@ -406,12 +406,12 @@ func TestHostile(t *testing.T) {
 		return b.Bytes()
 	}
 	for want, raw := range map[string][]byte{
-		"a path outside the bundle":                    archive("b/config.json", "../evil"),
-		`"/etc/passwd", a path outside`:                archive("/etc/passwd"),
-		`"b\\config.json", a path outside`:             archive(`b\config.json`),
-		"has no config.json":                           archive("b/readme.md"),
-		"not a folder or a zip archive":                []byte("hello"),
-		`is of format 0 of ""; this program reads for`: archive("b/config.json"),
+		"a path outside the bundle":                     archive("b/config.json", "../evil"),
+		`"/etc/passwd", a path outside`:                 archive("/etc/passwd"),
+		`"b\\config.json", a path outside`:              archive(`b\config.json`),
+		"has no config.json":                            archive("b/readme.md"),
+		"not a folder or a zip archive":                 []byte("hello"),
+		`has format 0 of ""; this version reads format`: archive("b/config.json"),
 	} {
 		path := filepath.Join(t.TempDir(), "b.zip")
 		if err := os.WriteFile(path, raw, 0o644); err != nil {
@@ -432,7 +432,7 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := bundle.Open(dir); err == nil || !strings.Contains(err.Error(), "outside the bundle") {
-		t.Errorf("sums of a file outside: %v", err)
+		t.Errorf("SHA256SUMS with a path outside: %v", err)
 	}
 	if err := os.WriteFile(sums, raw, 0o644); err != nil {
 		t.Fatal(err)
@@ -442,11 +442,11 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := bundle.Open(dir); err == nil || !strings.Contains(err.Error(), "escapes") {
-		t.Errorf("a link that leads out: %v", err)
+		t.Errorf("a symlink outside: %v", err)
 	}
 }
 
-// FuzzOpen: whatever an archive holds, opening it returns and its problems can be printed.
+// FuzzOpen verifies that opening an arbitrary archive returns and that its problems can be printed.
 func FuzzOpen(f *testing.F) {
 	b := bundle.Bundle{Name: "x", File: untrained(f, tiny("qlae")), Scores: &model.Scores{PSNR: 1}}
 	var raw bytes.Buffer
@@ -473,7 +473,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// The card's head is YAML with the entries that Hugging Face reads.
+// The card's front matter is YAML with the entries that Hugging Face expects.
 func TestCard(t *testing.T) {
 	b := bundle.Bundle{Name: "first: light\n---", File: untrained(t, tiny("hrr")), License: "apache-2.0",
 		Scores: &model.Scores{Images: 10, PSNR: 12.5, Metrics: &model.Metrics{Discrete: true, InfoM: 0.5, InfoE: model.Undefined()}}}

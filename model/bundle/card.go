@@ -10,7 +10,7 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// card is README.md: a model card as Hugging Face reads it, with a YAML head.
+// card returns README.md, a Hugging Face model card with YAML front matter.
 func (b Bundle) card(page bool) string {
 	var s strings.Builder
 	b.head(&s)
@@ -19,26 +19,26 @@ func (b Bundle) card(page bool) string {
 	fmt.Fprintf(&s, "A %s autoencoder that packs an image into %d slots, trained with Slotscope on `%s` for %d steps of %d images (preset `%s`, seed %d).\n\n", kind(c.Model), c.M, c.Dataset, b.File.Step, c.Batch, c.Preset, c.Seed)
 	s.WriteString("## Use\n\n```python\nfrom slotscope_model import SlotModel      # the file in this folder; PyTorch and NumPy only\n" +
 		"model = SlotModel.from_pretrained(\".\")\ncodes = model.codes(images)                # uint8 [B, H, W, C] or floats [B, C, H, W]\n" +
-		"pictures = model.decode(codes)             # [B, C, H, W] in [0, 1]\nswapped = model.swap(a, b, slots=[0])      # images a with slot 0 of images b\n```\n\n")
-	s.WriteString("`python slotscope_model.py` compares the loader with what Slotscope computed; `slotscope verify FOLDER` measures the scores again.\n\n")
+		"decoded = model.decode(codes)              # [B, C, H, W] in [0, 1]\nswapped = model.swap(a, b, slots=[0])      # images a with slot 0 of images b\n```\n\n")
+	s.WriteString("`python slotscope_model.py` compares the loader's outputs with Slotscope's; `slotscope verify FOLDER` measures the scores again.\n\n")
 	s.WriteString("| file | content |\n|---|---|\n")
 	for _, row := range [][2]string{
-		{WeightsFile, "weights, under PyTorch's names and layouts"}, {ConfigFile, "shapes, every hyperparameter, a sum of each tensor"},
-		{LoaderFile, "the loader"}, {ScoresFile, "every score, if the model was evaluated"}, {ProbeFile, "the probe that read images for the scores of swaps and noise, if one did"}, {"onnx/", "encoder, retrieval with codebook, decoder as ONNX, opset 13"}, {AboutScores, "what each score means"},
-		{CheckFile, "images, their slots, their reconstructions, if the dataset was at hand"}, {SumsFile, "SHA-256 of every file"},
+		{WeightsFile, "weights, with PyTorch names and layouts"}, {ConfigFile, "shapes, all hyperparameters, a SHA-256 of each tensor"},
+		{LoaderFile, "the loader"}, {ScoresFile, "all scores, if the model was evaluated"}, {ProbeFile, "the probe used for the scores of swaps and noise, if any"}, {"onnx/", "encoder, retrieval with codebook, decoder as ONNX, opset 13"}, {AboutScores, "definitions of the scores"},
+		{CheckFile, "images, their slots and reconstructions, if the dataset was available"}, {SumsFile, "SHA-256 of every file"},
 	} {
 		fmt.Fprintf(&s, "| `%s` | %s |\n", row[0], row[1])
 	}
 	if page {
-		fmt.Fprintf(&s, "| `%s` | the playground; open it in a browser, offline |\n", PageFile)
+		fmt.Fprintf(&s, "| `%s` | the playground; open it in a browser, works offline |\n", PageFile)
 	}
 	b.scoreTable(&s)
 	s.WriteString("\n## Limits\n\nFor research and teaching on disentangled representations of synthetic images. Scores are measured on images that the model was trained on, " +
-		"unless they are called unseen. Not meant for images of people or for decisions about people.\n")
+		"unless they are labelled unseen. Not intended for images of people or for decisions about people.\n")
 	return s.String()
 }
 
-// kind is what a model is called in a sentence.
+// kind returns the name of a model for use in a sentence.
 func kind(name string) string {
 	if name == "hrr" {
 		return "holographic (HRR)"
@@ -46,7 +46,7 @@ func kind(name string) string {
 	return model.ModelTitle(name)
 }
 
-// head is the card's YAML; strings are quoted as JSON, which YAML reads.
+// head writes the card's YAML front matter. Strings are quoted as JSON, which is valid YAML.
 func (b Bundle) head(s *strings.Builder) {
 	c := b.File.Config
 	license := b.License
@@ -78,7 +78,7 @@ type measured struct {
 	value  float64
 }
 
-// scores are the metrics of tables that were measured.
+// scores returns the metrics that have a value.
 func (b Bundle) scores() (all []measured) {
 	if b.Scores == nil {
 		return nil
@@ -98,16 +98,16 @@ func (b Bundle) scoreTable(s *strings.Builder) {
 		s.WriteString("Not evaluated yet.\n")
 		return
 	}
-	fmt.Fprintf(s, "Over %d images drawn with seed %d. `%s` defines them.\n\n| score | value |\n|---|---|\n", b.Scores.Images, b.Scores.Seed, AboutScores)
+	fmt.Fprintf(s, "On %d random images (seed %d). See `%s` for definitions.\n\n| score | value |\n|---|---|\n", b.Scores.Images, b.Scores.Seed, AboutScores)
 	for _, v := range scores {
 		fmt.Fprintf(s, "| %s | %s |\n", v.metric.Label, strings.TrimSpace(fmt.Sprintf("%.*f %s", v.metric.Decimals+1, v.value, v.metric.Unit)))
 	}
 }
 
-// definitions is SCORES.md.
+// definitions returns SCORES.md.
 func definitions() string {
 	var s strings.Builder
-	s.WriteString("# What the scores mean\n\n`scores.json` holds every number; the keys of its tables are documented in Slotscope's docs/metrics.md.\n\n| key | score | definition |\n|---|---|---|\n")
+	s.WriteString("# Definitions of the scores\n\n`scores.json` has all numbers; its tables' keys are documented in Slotscope's docs/metrics.md.\n\n| key | score | definition |\n|---|---|---|\n")
 	for _, m := range report.AllMetrics() {
 		label := m.Label
 		if m.Unit != "" {

@@ -20,18 +20,18 @@ import (
 	"slotscope/model/format/npz"
 )
 
-// checkTensors holds the weights, and those of the probe, to the sums in config.json.
+// checkTensors compares the weights of the model and of the probe with the sums in config.json.
 func (o *Opened) checkTensors() {
 	o.checkSumsOf("tensor", WeightsFile, o.File, o.Manifest.Tensors)
 	if o.Probe == nil {
 		if len(o.Manifest.Probe) > 0 {
-			o.say(ProbeFile, "described in "+ConfigFile+" and missing")
+			o.say(ProbeFile, "listed in "+ConfigFile+", but missing")
 		}
 		return
 	}
 	o.checkSumsOf("tensor of the probe", ProbeFile, *o.Probe, o.Manifest.Probe)
 	if o.Scores != nil && checkpoint.Sum(o.Probe.Tensors) != o.Scores.Probe {
-		o.say(ProbeFile, "not the probe that "+ScoresFile+" names")
+		o.say(ProbeFile, "not the probe used for "+ScoresFile)
 	}
 }
 
@@ -45,45 +45,45 @@ func (o *Opened) checkSumsOf(what, in string, file checkpoint.File, want map[str
 		where := fmt.Sprintf("%s %q", what, name)
 		switch {
 		case !there:
-			o.say(where, "described in "+ConfigFile+" and missing in "+in)
+			o.say(where, "listed in "+ConfigFile+", but missing in "+in)
 		case !known:
-			o.say(where, "not described in "+ConfigFile)
+			o.say(where, "not listed in "+ConfigFile)
 		case tensor.Sum() != sum:
-			o.say(where, "its values are not those that "+ConfigFile+" describes")
+			o.say(where, "its SHA-256 does not match "+ConfigFile)
 		}
 	}
 }
 
-// checkConfig holds the two descriptions of the model to each other.
+// checkConfig compares the configuration in config.json with that in the weights.
 func (o *Opened) checkConfig() error {
 	image, err := ImageOf(o.File)
 	if err != nil {
 		return in(WeightsFile, err)
 	}
 	if have := (ImageShape{image.H, image.W, image.C}); have != o.Manifest.Image {
-		o.say(ConfigFile, fmt.Sprintf("image is %v, the weights draw %v", o.Manifest.Image, have))
+		o.say(ConfigFile, fmt.Sprintf("image is %v, but the weights decode to %v", o.Manifest.Image, have))
 	}
 	if o.Manifest.Step != o.File.Step {
-		o.say(ConfigFile, fmt.Sprintf("step is %d, %s says %d", o.Manifest.Step, WeightsFile, o.File.Step))
+		o.say(ConfigFile, fmt.Sprintf("step is %d, but %d in %s", o.Manifest.Step, o.File.Step, WeightsFile))
 	}
 	if !reflect.DeepEqual(o.Manifest.Config, o.File.Config) {
 		for _, f := range model.Fields() {
 			if a, b := f.Get(o.Manifest.Config), f.Get(o.File.Config); a != b {
-				o.say(ConfigFile, fmt.Sprintf("%s is %s, %s says %s", f.Name, a, WeightsFile, b))
+				o.say(ConfigFile, fmt.Sprintf("%s is %s, but %s in %s", f.Name, a, b, WeightsFile))
 			}
 		}
 	}
 	return nil
 }
 
-// decodedWithin is how far decoded images may be from those in check.npz, of 1: engines sum in orders of their own.
+// decodedWithin is the tolerance for decoded images compared to check.npz, of 1. Engines differ in the order of summation.
 const decodedWithin = 1e-3
 
-// CheckExamples encodes and decodes the images of check.npz again. A bundle without the file has nothing to check.
+// CheckExamples re-encodes and decodes the images in check.npz and reports differences in Problems. It does nothing without the file.
 func (o *Opened) CheckExamples(engine *compute.Engine) error {
 	raw, err := o.text(CheckFile)
 	if err != nil {
-		return nil //nolint:nilerr // without examples there is nothing to check; a listed file that is missing is a problem already
+		return nil //nolint:nilerr // without examples there is nothing to check; a listed but missing file is already a problem
 	}
 	arrays, err := readExamples(raw)
 	if err != nil {
@@ -94,25 +94,25 @@ func (o *Opened) CheckExamples(engine *compute.Engine) error {
 		return in(CheckFile, err)
 	}
 	if len(got.Codes) != len(arrays.Codes) || len(got.Numbers) != len(arrays.Numbers) || len(got.Decoded) != len(arrays.Decoded) {
-		return fmt.Errorf("%s: its arrays do not fit the model", CheckFile)
+		return fmt.Errorf("%s: the array shapes do not match the model", CheckFile)
 	}
 	for i := range got.Codes {
 		if got.Codes[i] != arrays.Codes[i] {
 			m := o.File.Config.M
-			o.say(CheckFile, fmt.Sprintf("image %d has code %d in slot %d, the file says %d", i/m, got.Codes[i], i%m, arrays.Codes[i]))
+			o.say(CheckFile, fmt.Sprintf("image %d: slot %d has code %d, but %d in the file", i/m, i%m, got.Codes[i], arrays.Codes[i]))
 			break
 		}
 	}
 	for i := range got.Numbers {
 		if math.Abs(float64(got.Numbers[i]-arrays.Numbers[i])) > decodedWithin*math.Max(1, math.Abs(float64(arrays.Numbers[i]))) {
 			m := o.File.Config.M
-			o.say(CheckFile, fmt.Sprintf("image %d has %v in slot %d, the file says %v", i/m, got.Numbers[i], i%m, arrays.Numbers[i]))
+			o.say(CheckFile, fmt.Sprintf("image %d: slot %d is %v, but %v in the file", i/m, i%m, got.Numbers[i], arrays.Numbers[i]))
 			break
 		}
 	}
 	for i := range got.Decoded {
 		if !(math.Abs(float64(got.Decoded[i]-arrays.Decoded[i])) <= decodedWithin) {
-			o.say(CheckFile, fmt.Sprintf("a pixel of image %d decodes to %v, the file says %v", i/(len(got.Decoded)/(len(arrays.Images)/o.imageSize())), got.Decoded[i], arrays.Decoded[i]))
+			o.say(CheckFile, fmt.Sprintf("image %d: a pixel decodes to %v, but is %v in the file", i/(len(got.Decoded)/(len(arrays.Images)/o.imageSize())), got.Decoded[i], arrays.Decoded[i]))
 			break
 		}
 	}
@@ -124,7 +124,7 @@ func (o *Opened) imageSize() int {
 	return max(1, i.Height*i.Width*i.Channels)
 }
 
-// mostExamples bounds what a bundle may ask to be encoded at once.
+// mostExamples is the maximum number of example images in a bundle.
 const mostExamples = 64
 
 func readExamples(raw []byte) (e Examples, err error) {
@@ -137,7 +137,7 @@ func readExamples(raw []byte) (e Examples, err error) {
 		return e, err
 	}
 	if images.DType() != "uint8" || len(images.Shape) != 4 || images.Shape[0] > mostExamples {
-		return e, fmt.Errorf("images is %s of shape %v; it must be uint8 [N, H, W, C] of at most %d images", images.DType(), images.Shape, mostExamples)
+		return e, fmt.Errorf("images is %s of shape %v; must be uint8 [N, H, W, C] with at most %d images", images.DType(), images.Shape, mostExamples)
 	}
 	if e.Images, err = images.Elements(); err != nil {
 		return e, err
@@ -170,7 +170,7 @@ func readExamples(raw []byte) (e Examples, err error) {
 	return e, nil
 }
 
-// readArray reads an array of an archive, of at most maxText bytes whatever the archive claims.
+// readArray reads an array of an archive. It enforces a limit of maxText bytes, regardless of the archive's headers.
 func readArray(archive *zip.Reader, name string) (*npz.Array, error) {
 	f, err := archive.Open(name + ".npy")
 	if err != nil {
@@ -182,16 +182,16 @@ func readArray(archive *zip.Reader, name string) (*npz.Array, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(raw) > maxText {
-		return nil, fmt.Errorf("%s has more than %d bytes", name, maxText)
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxText)
 	}
 	return npz.Parse(name, raw)
 }
 
-// circumstances are entries of scores.json that tell how it was measured, not what.
+// circumstances lists the keys of scores.json that describe how scores were measured.
 var circumstances = []string{"version", "seconds", "engine", "precision", "revision", "effort", "options"}
 
-// CompareScores holds the recorded scores to measured ones, each within a tolerance relative to its size (to 1 where that is smaller).
-// Where the sum of scores.json does not fit, no difference is tolerated, so that the digit that was changed is named.
+// CompareScores compares the recorded scores with measured ones and reports differences in Problems. The tolerance is relative to the recorded
+// value, or absolute below 1. If the sum of scores.json does not match, the tolerance is 0, so that the changed score is reported.
 func (o *Opened) CompareScores(measured model.Scores, tolerance float64) error {
 	if o.Scores == nil {
 		return nil
@@ -209,14 +209,14 @@ func (o *Opened) CompareScores(measured model.Scores, tolerance float64) error {
 	if err != nil {
 		return err
 	}
-	others := 0 // scores that another probe read
+	others := 0 // scores read by another probe
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		within := tolerance
 		if o.Probe == nil && readByProbe.MatchString(key) {
 			within, others = math.Max(tolerance, betweenProbes), others+1
 		}
 		if o.Probe == nil && (key == "probe" || strings.HasSuffix(key, ".leaks_most")) {
-			continue // a name and a rank, which have no distance
+			continue // an identifier and an index, which cannot be compared within a tolerance
 		}
 		have, measured := got[key]
 		if measured && near(want[key], have, within) {
@@ -228,16 +228,17 @@ func (o *Opened) CompareScores(measured model.Scores, tolerance float64) error {
 		o.say("score "+key, fmt.Sprintf("recorded %s, measured %s", want[key], have))
 	}
 	if others > 0 {
-		o.Notes = append(o.Notes, fmt.Sprintf("The bundle does not hold the probe that its scores were read with: %d scores of swaps and of factors under noise are compared with what another probe reads, within %g; all others within %g.",
+		o.Notes = append(o.Notes, fmt.Sprintf("The bundle does not include the probe used for its scores: %d scores of swaps and of factors under noise were compared with those of another probe, within %g; all others within %g.",
 			others, betweenProbes, tolerance))
 	}
 	return nil
 }
 
-// betweenProbes is how far shares that two probes read from the same images may lie apart, nearly twice the most that was seen: docs/bundles.md.
+// betweenProbes is the tolerance between shares that two probes read from the same images, almost twice the maximum observed; see
+// docs/bundles.md.
 const betweenProbes = 0.1
 
-// readByProbe are the scores that change with the probe. Pairs, edits and the factors that own slots do not.
+// readByProbe matches the scores that depend on the probe. Pairs, edits and the factors that own slots do not.
 var readByProbe = regexp.MustCompile(`^(probe$|noise\.(clean_accuracy|\w+\[\d+\]\.accuracy)|swap\.(exact|none|others|probe_accuracy|probe_reconstructions)|` +
 	`swap\.slots\[\d+\]\.(exact|none|others|leakage)|swap_truth\.(slots|groups)\[\d+\]\.leak)`)
 
@@ -250,7 +251,7 @@ func near(a, b string, tolerance float64) bool {
 	return errX == nil && errY == nil && math.Abs(x-y) <= tolerance*math.Max(1, math.Abs(y))
 }
 
-// flat lists every leaf of scores by its path in scores.json, such as "metrics.infom" or "usage.counts[3][17]".
+// flat returns every leaf of scores by its path in scores.json, such as "metrics.infom" or "usage.counts[3][17]".
 func flat(s model.Scores) (map[string]string, error) {
 	raw, err := json.Marshal(s)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Examples are images and what a model makes of them; one of Codes and Numbers is nil.
+// Examples holds images, their slots (Codes or Numbers; the other is nil) and their reconstructions.
 type Examples struct {
 	Images  []byte    // [N, H, W, C]
 	Codes   []int32   // [N, m]
@@ -23,13 +23,13 @@ type Examples struct {
 	Decoded []float32 // [N, H, W, C] in [0, 1]: the slots, decoded
 }
 
-// exampleImages is how many images a bundle holds for comparison.
+// exampleImages is the number of example images in a bundle.
 const exampleImages = 8
 
-// exampleSeed draws them; any would do.
+// exampleSeed is the seed that selects them; its value is arbitrary.
 const exampleSeed = 1
 
-// Exemplify encodes and decodes some images of the model's dataset.
+// Exemplify returns examples of random images of the model's dataset.
 func Exemplify(ctx context.Context, engine *compute.Engine, file checkpoint.File, set data.Set) (Examples, error) {
 	info := set.Info()
 	image, err := ImageOf(file)
@@ -37,7 +37,7 @@ func Exemplify(ctx context.Context, engine *compute.Engine, file checkpoint.File
 		return Examples{}, err
 	}
 	if image != (ae.Image{H: info.H, W: info.W, C: info.C}) {
-		return Examples{}, fmt.Errorf("the images of %s are %d×%d×%d, the model's %d×%d×%d", info.Name, info.H, info.W, info.C, image.H, image.W, image.C)
+		return Examples{}, fmt.Errorf("images of %s are %d × %d × %d, but the model takes %d × %d × %d", info.Name, info.H, info.W, info.C, image.H, image.W, image.C)
 	}
 	index, err := data.Draw(exampleSeed, min(exampleImages, info.Len), info.Len)
 	if err != nil {
@@ -62,7 +62,7 @@ func Represent(engine *compute.Engine, file checkpoint.File, pixels []byte) (e E
 	}
 	size := image.H * image.W * image.C
 	if len(pixels) == 0 || len(pixels)%size != 0 {
-		return e, fmt.Errorf("%d bytes are not a whole number of %d×%d×%d images", len(pixels), image.H, image.W, image.C)
+		return e, fmt.Errorf("%d bytes are not a whole number of %d × %d × %d images", len(pixels), image.H, image.W, image.C)
 	}
 	root := store.New().Checked(false)
 	defer root.Finalize()
@@ -91,11 +91,11 @@ func Represent(engine *compute.Engine, file checkpoint.File, pixels []byte) (e E
 	return e, nil
 }
 
-// ImageOf reads the shape of a model's images off its tensors: the canvas is a sixteenth of the image in each direction.
+// ImageOf returns the shape of a model's images, from its tensors: the canvas has 1/16 of the image's height and width.
 func ImageOf(file checkpoint.File) (ae.Image, error) {
 	canvas, out := file.Tensors["canvas"].Shape, file.Tensors["out.weight"].Shape
 	if len(canvas) != 4 || len(out) != 4 {
-		return ae.Image{}, model.Invalid{"checkpoint": "the tensors canvas and out.weight are missing: not a model of Slotscope"}
+		return ae.Image{}, model.Invalid{"checkpoint": "the tensors canvas and out.weight are missing; not a Slotscope model"}
 	}
 	return ae.Image{H: 16 * canvas[2], W: 16 * canvas[3], C: out[0]}, nil
 }

@@ -16,7 +16,7 @@ import (
 // Names of a bundle's ONNX models.
 const (
 	EncoderFile   = "onnx/encoder.onnx"   // images [N, C, H, W] in [0, 1] → z [N, n]
-	RetrievalFile = "onnx/retrieval.onnx" // z → codes [N, m] int64, entries (the codebook); of HRR also retrieved [N, m, d]. VAEs have none: z is their slots
+	RetrievalFile = "onnx/retrieval.onnx" // z → codes [N, m] int64, entries (the codebook); for HRR also retrieved [N, m, d]. Not for VAEs, whose slots are z
 	DecoderFile   = "onnx/decoder.onnx"   // codes [N, m] int64, or numbers [N, m] → images [N, C, H, W] in [0, 1]
 )
 
@@ -30,7 +30,7 @@ type network struct {
 	gain    float64 // z = f(x)·gain, and the decoder reads ẑ/gain
 }
 
-// onnxParts are the ONNX files of the bundle.
+// onnxParts returns the ONNX files of the bundle, or none for models with more than maxONNX parameters.
 func (b Bundle) onnxParts() ([]part, error) {
 	image, err := ImageOf(b.File)
 	if err != nil {
@@ -68,17 +68,17 @@ func (b Bundle) onnxParts() ([]part, error) {
 	return parts, nil
 }
 
-// maxONNX is the most parameters that are written as ONNX: a file of a protocol buffer holds less than 2 GiB.
+// maxONNX is the maximum number of parameters of an ONNX export, because protocol buffers are limited to 2 GiB.
 const maxONNX = 400 << 20
 
-// of is a tensor of the checkpoint.
+// of adds a tensor of the checkpoint.
 func (n network) of(name string) string {
 	return n.Weights(name, n.tensors[name].Shape, n.tensors[name].Data)
 }
 
 func (n network) in(names ...string) []string { return names }
 
-// dense is x Wᵀ + b.
+// dense adds x Wᵀ + b.
 func (n network) dense(x, name string) string {
 	return n.Add("Gemm", n.in(x, n.of(name+".weight"), n.of(name+".bias")), onnx.Int("transB", 1))
 }
@@ -98,7 +98,7 @@ func (n network) scaled(x string, by float64) string {
 	return n.Add("Mul", n.in(x, n.Scalar(by)))
 }
 
-// encoder maps images to z; of a VAE's outputs the means alone.
+// encoder maps images to z, for a VAE only the means.
 func (n network) encoder() {
 	x := n.Input("images", onnx.Float32, onnx.Batch, n.image.C, n.image.H, n.image.W)
 	for i := range n.c.Widths {
@@ -114,7 +114,7 @@ func (n network) encoder() {
 	n.Output("z", n.scaled(x, n.gain), onnx.Float32, onnx.Batch, n.n)
 }
 
-// head is the first n numbers, or all where there are fewer; Weights then says that they do not fit.
+// head returns the first n numbers, or all if there are fewer, in which case Weights reports the mismatch.
 func head(data []float32, n int) []float32 { return data[:min(n, len(data))] }
 
 // retrieval maps z to codes.
@@ -132,7 +132,7 @@ func (n network) retrieval() {
 		n.Output("entries", codebook, onnx.Float32, m, k)
 		return
 	}
-	values := n.reshape(z, -1, d) // of VQ-VAE: its parts
+	values := n.reshape(z, -1, d) // for VQ-VAE, the parts of z
 	if n.c.Model == "hrr" {
 		retrieved := n.Add("MatMul", n.in(z, n.operand(true)))
 		n.Output("retrieved", n.reshape(retrieved, -1, m, d), onnx.Float32, onnx.Batch, m, d)
@@ -149,7 +149,7 @@ func (n network) retrieval() {
 	n.Output("entries", entries, onnx.Float32, k, d)
 }
 
-// entries is the codebook, [k, d].
+// entries adds the codebook, [k, d].
 func (n network) entries() string {
 	if n.c.Model == "vqvae" || n.c.FreeCodebook {
 		return n.of("codebook")
@@ -158,12 +158,12 @@ func (n network) entries() string {
 	return n.scaled(n.dense(hidden, "generator2"), math.Sqrt(1/float64(n.c.D)))
 }
 
-// operand is [d, m·d]: M_1 … M_m side by side, or with unbind the matrices whose transposes retrieve.
+// operand adds M_1 … M_m side by side, [d, m·d], or with unbind the matrices whose transposes retrieve.
 func (n network) operand(unbind bool) string {
 	return n.reshape(n.Add("Transpose", n.in(n.matrices(unbind)), onnx.Ints("perm", 1, 0, 2)), n.c.D, n.c.M*n.c.D)
 }
 
-// matrices are M_i, [m, d, d], of z = Σ_i M_i v_i.
+// matrices adds M_i, [m, d, d], of z = Σ_i M_i v_i, or with unbind those whose transposes retrieve.
 func (n network) matrices(unbind bool) string {
 	m, d := n.c.M, n.c.D
 	switch n.c.Binding {
@@ -198,7 +198,7 @@ func (n network) matrices(unbind bool) string {
 	return n.Add("Gather", n.in(symbols, n.Add("Mod", n.in(apart, n.Integers(d)))), onnx.Int("axis", 1))
 }
 
-// exactOf are the vectors whose involution is the exact inverse of each symbol; a symbol without one stays as it is.
+// exactOf returns the vectors whose involution is the exact inverse of each symbol. A symbol without an inverse is returned unchanged.
 func exactOf(symbols []float32, d int) []float32 {
 	out := make([]float32, 0, len(symbols))
 	for s := range slices.Chunk(symbols, d) {
@@ -210,7 +210,7 @@ func exactOf(symbols []float32, d int) []float32 {
 	return out
 }
 
-// bundle is what the decoder reads, [N, n].
+// bundle adds the decoder's input, [N, n].
 func (n network) bundle() string {
 	m, k, d := n.c.M, n.c.K, n.c.D
 	if !n.c.Discrete() {

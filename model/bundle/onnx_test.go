@@ -15,7 +15,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// withONNX writes bundles of the demo model and of every variant, with the examples as raw arrays for other readers.
+// withONNX writes bundles of the demo model and of every variant, with the examples as raw arrays.
 func withONNX(t *testing.T) (names, dirs []string) {
 	t.Helper()
 	write := func(name string, file checkpoint.File, n int) {
@@ -55,7 +55,7 @@ func withONNX(t *testing.T) (names, dirs []string) {
 	return names, dirs
 }
 
-// channelsFirst turns [n, 64, 64, 3] to [n, 3, 64, 64].
+// channelsFirst converts [n, 64, 64, 3] to [n, 3, 64, 64].
 func channelsFirst(x []float32, n int) []float32 {
 	out := make([]float32, 0, len(x))
 	for b := range n {
@@ -68,7 +68,7 @@ func channelsFirst(x []float32, n int) []float32 {
 	return out
 }
 
-// The reference checker accepts every model, and infers the shapes that they declare.
+// The reference checker accepts every model and infers the declared shapes.
 func TestONNXChecker(t *testing.T) {
 	python := pythonWith(t, "onnx")
 	_, dirs := withONNX(t)
@@ -87,10 +87,11 @@ print("ok")`
 	}
 }
 
-// onnxruntime takes a trained model's codes exactly and draws its images within 1 of 255; of random weights one slot in 50 may be a near tie.
+// onnxruntime gives a trained model's codes exactly and its images within 1 of 255. With random weights, up to one slot in 50 may differ, because
+// of near ties.
 func TestONNXRuntime(t *testing.T) {
 	if os.Getenv("SLOTSCOPE_ONNXRUNTIME") == "" {
-		t.Skip("$SLOTSCOPE_ONNXRUNTIME does not name a node_modules folder with onnxruntime-node (npm install --ignore-scripts onnxruntime-node)")
+		t.Skip("$SLOTSCOPE_ONNXRUNTIME is not a node_modules folder with onnxruntime-node (npm install --ignore-scripts onnxruntime-node)")
 	}
 	names, dirs := withONNX(t)
 	said, err := exec.Command("node", append([]string{"testdata/onnx.cjs"}, dirs...)...).CombinedOutput()
@@ -116,7 +117,7 @@ func TestONNXRuntime(t *testing.T) {
 	}
 }
 
-// An archive carries the three networks, and a VAE's two.
+// An archive has three networks, or two for a VAE.
 func TestONNXFiles(t *testing.T) {
 	for model, want := range map[string]int{"hrr": 3, "vqvae": 3, "qlae": 3, "betavae": 2, "bioae": 2, "factorvae": 2, "tripod": 3} {
 		dir, _ := written(t, bundle.Bundle{Name: "x", File: untrained(t, tiny(model))})

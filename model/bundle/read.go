@@ -19,29 +19,29 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Limits on what is read; memory stays within them and a small multiple of the bundle's size.
+// Limits on input. Memory stays within them and a small multiple of the bundle's size.
 const (
 	maxText    = 64 << 20 // bytes of config.json, scores.json and SHA256SUMS
 	maxFiles   = 10_000   // in an archive
-	maxGrowth  = 8        // weights in an archive unpack to at most so many times the archive's size,
-	leastRoom  = 64 << 20 // or to this many bytes
+	maxGrowth  = 8        // maximum unpacked size of weights, relative to the archive's size,
+	leastRoom  = 64 << 20 // or in bytes, whichever is larger
 	maxListed  = 4 << 30  // bytes of any other file
-	maxFolders = 1        // around the files of an archive
+	maxFolders = 1        // depth of the bundle's folder in an archive
 )
 
-// Opened is a bundle that was read.
+// Opened is an open bundle.
 type Opened struct {
 	Manifest Manifest
 	File     checkpoint.File
-	Scores   *model.Scores    // nil where the bundle has none
-	Probe    *checkpoint.File // that read images for Scores; nil where none did, and in bundles of earlier programs
-	Problems []Problem        // what contradicts itself: sums that do not fit
+	Scores   *model.Scores    // nil if the bundle has none
+	Probe    *checkpoint.File // the probe used for Scores; nil if none, and in bundles of earlier versions
+	Problems []Problem        // contradictions, such as sums that do not match
 	Notes    []string         // sentences about what could not be compared exactly
 
 	files fs.FS
 }
 
-// Problem is one contradiction in a bundle, or between a bundle and a measurement.
+// Problem is a contradiction within a bundle, or between a bundle and a measurement.
 type Problem struct {
 	Where string `json:"where"` // a file, a tensor or a score
 	What  string `json:"what"`  // the contradiction
@@ -49,8 +49,8 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Where + ": " + p.What }
 
-// Open reads a bundle, a folder or a zip archive, and checks every sum. What contradicts itself is in Problems; the error is for what
-// cannot be read. Close the result when done.
+// Open reads a bundle, which is a folder or a zip archive, and checks every sum. Contradictions are reported in Problems; the error is only for
+// bundles that cannot be read. Close the io.Closer when done.
 func Open(name string) (*Opened, io.Closer, error) {
 	files, size, closer, err := openFiles(name)
 	if err != nil {
@@ -71,7 +71,7 @@ func openFiles(name string) (files fs.FS, size int64, closer io.Closer, err erro
 		return nil, 0, nil, err
 	}
 	if info.IsDir() {
-		root, err := os.OpenRoot(name) // no link leads out of it
+		root, err := os.OpenRoot(name) // symlinks cannot escape it
 		if err != nil {
 			return nil, 0, nil, err
 		}
@@ -88,7 +88,7 @@ func openFiles(name string) (files fs.FS, size int64, closer io.Closer, err erro
 	return files, info.Size(), f, nil
 }
 
-// openArchive is the folder in a zip archive that holds config.json.
+// openArchive returns the folder of a zip archive that contains config.json.
 func openArchive(r io.ReaderAt, size int64) (fs.FS, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -100,7 +100,7 @@ func openArchive(r io.ReaderAt, size int64) (fs.FS, error) {
 	for _, f := range archive.File {
 		name := strings.TrimSuffix(f.Name, "/")
 		if !fs.ValidPath(name) || strings.ContainsAny(name, `\:`) {
-			return nil, fmt.Errorf("the archive names %q, a path outside the bundle", f.Name)
+			return nil, fmt.Errorf("the archive contains %q, a path outside the bundle", f.Name)
 		}
 	}
 	for _, f := range archive.File {
@@ -120,7 +120,7 @@ func (o *Opened) read(archive int64) error {
 		return fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	if o.Manifest.Format != format || o.Manifest.Library != library {
-		return fmt.Errorf("%s is of format %d of %q; this program reads format %d of %q", ConfigFile, o.Manifest.Format, o.Manifest.Library, format, library)
+		return fmt.Errorf("%s has format %d of %q; this version reads format %d of %q", ConfigFile, o.Manifest.Format, o.Manifest.Library, format, library)
 	}
 	if o.File, err = o.readTensors(WeightsFile, archive); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (o *Opened) bytes(name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if n > most {
-		return nil, fmt.Errorf("%s has more than %d bytes", name, most)
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, most)
 	}
 	return b.Bytes(), nil
 }
@@ -173,13 +173,13 @@ func (o *Opened) readTensors(name string, archive int64) (file checkpoint.File, 
 		return file, err
 	}
 	defer f.Close()
-	if at, ok := f.(io.ReaderAt); ok { // a file of a folder: read in place
+	if at, ok := f.(io.ReaderAt); ok { // in a folder: read in place
 		info, err := f.Stat()
 		if err != nil {
 			return file, err
 		}
 		if !info.Mode().IsRegular() {
-			return file, fmt.Errorf("%s is not a file", name)
+			return file, fmt.Errorf("%s is not a regular file", name)
 		}
 		file, err = checkpoint.Decode(at, info.Size())
 		return file, in(name, err)
@@ -199,7 +199,7 @@ func in(name string, err error) error {
 	return nil
 }
 
-// checkSums holds every file to SHA256SUMS.
+// checkSums compares every file with SHA256SUMS.
 func (o *Opened) checkSums() error {
 	raw, err := o.text(SumsFile)
 	if err != nil {
@@ -223,11 +223,11 @@ func (o *Opened) checkSums() error {
 		have, err := o.sum(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			o.say(name, "listed in "+SumsFile+" and missing")
+			o.say(name, "listed in "+SumsFile+", but missing")
 		case err != nil:
 			return err
 		case have != sum:
-			o.say(name, "its SHA-256 is not the one in "+SumsFile)
+			o.say(name, "its SHA-256 does not match "+SumsFile)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -255,7 +255,7 @@ func (o *Opened) sum(name string) (string, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a file", name)
+		return "", fmt.Errorf("%s is not a regular file", name)
 	}
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, maxListed+1))
@@ -263,7 +263,7 @@ func (o *Opened) sum(name string) (string, error) {
 		return "", in(name, err)
 	}
 	if n > maxListed {
-		return "", fmt.Errorf("%s has more than %d bytes", name, int64(maxListed))
+		return "", fmt.Errorf("%s is larger than %d bytes", name, int64(maxListed))
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }

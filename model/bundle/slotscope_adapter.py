@@ -1,15 +1,15 @@
-"""Serve a model to Slotscope over standard input and output, with NumPy alone.
+"""Serve a model to Slotscope over standard input and output, with only NumPy.
 
-    slotscope adopt --dataset NAME python3 slotscope_adapter.py       serves the bundle that this file lies in
+    slotscope adopt --dataset NAME python3 slotscope_adapter.py       serves the bundle in this file's folder
 
-For a model of your own, write a program that calls serve() with your functions:
+For your own model, write a program that calls serve() with your functions:
 
     from slotscope_adapter import serve
     serve(name="mine", slots=10, codes=512, image=(64, 64, 3),
-          encode=lambda x: ...,   # uint8 [n, H, W, C] -> integers [n, slots]; floats [n, slots] where codes is 0
-          decode=lambda s: ...)   # what encode gives -> floats [n, H, W, C] in [0, 1]
+          encode=lambda x: ...,   # uint8 [n, H, W, C] -> integers [n, slots]; floats [n, slots] if codes is 0
+          decode=lambda s: ...)   # output of encode -> floats [n, H, W, C] in [0, 1]
 
-docs/adopt.md of Slotscope describes the messages.
+Slotscope's docs/adopt.md describes the messages.
 """
 import json
 import os
@@ -20,7 +20,7 @@ import numpy as np
 
 
 class Stream:
-    """A pipe as NumPy reads one: it tries to seek in real files, which pipes cannot."""
+    """Wraps a pipe for NumPy, which would try to seek in file objects."""
 
     def __init__(self, pipe):
         self.pipe = pipe
@@ -33,10 +33,10 @@ class Stream:
 
 
 def serve(name, slots, codes, image, encode, decode, latent=None, read=None, latent_size=0, seed=0, step=1):
-    """Answer messages until standard input ends. latent maps images to z, float [n, latent_size], and read maps z to what encode
-    gives; without them Slotscope measures noise only where slots hold numbers."""
+    """Reply to messages until standard input ends. latent maps images to z, float [n, latent_size], and read maps z to the output
+    of encode; without them Slotscope measures noise only if slots hold numbers."""
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the model prints goes to standard error
+    os.dup2(2, 1)  # redirect the model's prints to standard error
     hello = {"slotscope": 1, "name": name, "slots": slots, "codes": codes, "image": list(image), "seed": seed, "step": step}
     work = {"encode": encode, "decode": decode}
     if latent and read:
@@ -65,7 +65,7 @@ def serve(name, slots, codes, image, encode, decode, latent=None, read=None, lat
 
 
 def serve_bundle(folder):
-    """Serve a bundle of Slotscope with PyTorch."""
+    """Serve a Slotscope bundle with PyTorch."""
     import torch
 
     from slotscope_model import SlotModel

@@ -1,4 +1,4 @@
-"""Load a Slotscope model with PyTorch and NumPy, and nothing else.
+"""Load a Slotscope model with only PyTorch and NumPy.
 
     from slotscope_model import SlotModel
     model = SlotModel.from_pretrained("path/to/bundle")   # the folder with config.json and model.safetensors
@@ -7,8 +7,8 @@
     x     = model.decode(codes)                            # [B, C, H, W] images in [0, 1]
     y     = model.swap(a, b, slots=[2])                    # images a with slot 2 of images b
 
-Images are uint8 [B, H, W, C] (arrays or tensors), or floats in [0, 1] as [B, C, H, W]. `python slotscope_model.py` compares the
-model with the examples that Slotscope wrote beside it. Works with PyTorch 1.13 and later.
+Images are uint8 [B, H, W, C] (arrays or tensors), or floats in [0, 1] as [B, C, H, W]. `python slotscope_model.py` checks the
+model against the examples in check.npz, written by Slotscope. Requires PyTorch 1.13 or later.
 """
 import json
 import math
@@ -24,7 +24,7 @@ DTYPES = {"F32": np.float32, "F64": np.float64, "F16": np.float16}
 
 
 def read_safetensors(path):
-    """Tensors of a safetensors file: u64 header length, JSON header, little-endian data."""
+    """Read the tensors of a safetensors file: u64 header length, JSON header, little-endian data."""
     with open(path, "rb") as f:
         raw = f.read()
     size = int.from_bytes(raw[:8], "little")
@@ -39,7 +39,7 @@ def read_safetensors(path):
 
 
 class Up(nn.Module):
-    """Transposed convolution (kernel 4, stride 2, padding 1), LeakyReLU 0.2, instance norm, AdaIN by a style w."""
+    """Transposed convolution (kernel 4, stride 2, padding 1), LeakyReLU 0.2, instance norm, AdaIN with style w."""
 
     def __init__(self, c_in, c_out, style):
         super().__init__()
@@ -53,7 +53,7 @@ class Up(nn.Module):
 
 
 class SlotModel(nn.Module):
-    """An autoencoder of one of Slotscope's kinds. m slots, k codes, d numbers per entry."""
+    """A Slotscope autoencoder with m slots, k codes and d numbers per entry."""
 
     def __init__(self, config, image):
         super().__init__()
@@ -80,7 +80,7 @@ class SlotModel(nn.Module):
         if self.kind == "vqvae":
             self.codebook = nn.Parameter(torch.zeros(self.k, self.d))
         if self.kind == "qlae":
-            self.codebook = nn.Parameter(torch.zeros(self.m, self.k))  # a codebook of numbers for every slot
+            self.codebook = nn.Parameter(torch.zeros(self.m, self.k))  # one scalar codebook per slot
         if self.kind == "hrr":
             self._build_hrr()
 
@@ -103,35 +103,35 @@ class SlotModel(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder):
-        """The model in a folder that holds config.json and model.safetensors."""
+        """Load a model from a folder with config.json and model.safetensors."""
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
             described = json.load(f)
         model = cls(described["config"], described["image"])
         tensors = read_safetensors(os.path.join(folder, "model.safetensors"))
-        model.load_state_dict({n: t for n, t in tensors.items() if not n.startswith("discriminator") and n != "usage"})  # these serve training alone
+        model.load_state_dict({n: t for n, t in tensors.items() if not n.startswith("discriminator") and n != "usage"})  # used only in training
         return model.requires_grad_(False).eval()
 
     def images(self, x):
-        """x as float32 [B, C, H, W] in [0, 1]."""
+        """Convert x to float32 [B, C, H, W] in [0, 1]."""
         x = torch.as_tensor(np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x)
         if x.dtype == torch.uint8:
             x = x.permute(0, 3, 1, 2).float() / 255
         if x.shape[1:] != (self.channels, self.height, self.width):
-            raise ValueError(f"images of shape {tuple(x.shape)}; pass uint8 [B, {self.height}, {self.width}, {self.channels}] "
+            raise ValueError(f"images have shape {tuple(x.shape)}; pass uint8 [B, {self.height}, {self.width}, {self.channels}] "
                              f"or floats [B, {self.channels}, {self.height}, {self.width}]")
         return x.float()
 
     def encode(self, x):
-        """Latents z, [B, n], of images. A VAE's z is its mean."""
+        """Encode images to latents z, [B, n]. For a VAE, z is the mean."""
         h = F.relu(self.fc1(self.encoder(self.images(x)).flatten(1)))
         return self.fc2(h)[:, : self.n] * self.gain
 
     def codes(self, x):
-        """What the slots of images hold: codes, int64 [B, m], or numbers, float32 [B, m]."""
+        """Encode images to slots: codes, int64 [B, m], or numbers, float32 [B, m]."""
         return self.represent(self.encode(x))
 
     def represent(self, z):
-        """Codes (or numbers) of latents z, [B, n]."""
+        """Convert latents z, [B, n], to codes (or numbers), [B, m]."""
         if not self.discrete:
             return z
         if self.kind == "tripod":
@@ -159,7 +159,7 @@ class SlotModel(nn.Module):
         return self.generator2(F.leaky_relu(self.generator1(self.seeds), 0.01)) * math.sqrt(1 / self.d)
 
     def matrices(self, unbind=False):
-        """M_i of z = sum_i M_i v_i, [m, d, d]; with unbind those whose transposes retrieve."""
+        """M_i of z = sum_i M_i v_i, [m, d, d], or with unbind those whose transposes retrieve."""
         m, d, binding = self.m, self.d, self.config.get("binding", "")
         if binding == "random":
             return self.binding
@@ -174,12 +174,12 @@ class SlotModel(nn.Module):
         if unbind and self.config.get("inverse") == "exact":
             spectrum = torch.fft.rfft(symbols.double())
             exact = torch.fft.irfft(spectrum.conj() / spectrum.abs() ** 2, n=d).float()
-            symbols = torch.roll(exact.flip(1), 1, 1)  # the involution, which transposing undoes
+            symbols = torch.roll(exact.flip(1), 1, 1)  # the involution, which the transpose undoes
         n = torch.arange(d)
         return symbols[:, (n[:, None] - n[None]) % d]  # circulants: M v is circular convolution with the symbol
 
     def bundle(self, codes):
-        """What the decoder reads, [B, n], of codes [B, m]."""
+        """Convert codes [B, m] to the decoder's input, [B, n]."""
         if not self.discrete:
             return codes
         if self.kind == "tripod":
@@ -190,7 +190,7 @@ class SlotModel(nn.Module):
         return v.flatten(1) if self.kind == "vqvae" else torch.einsum("inj,bij->bn", self.matrices(), v)
 
     def decode(self, codes):
-        """Images in [0, 1], [B, C, H, W], of codes (or numbers) [B, m]."""
+        """Decode codes (or numbers), [B, m], to images in [0, 1], [B, C, H, W]."""
         codes = torch.as_tensor(codes)
         return torch.sigmoid(self.logits(self.bundle(codes.long() if self.discrete else codes.float())))
 
@@ -202,14 +202,14 @@ class SlotModel(nn.Module):
         return self.out(x)
 
     def swap(self, a, b, slots):
-        """Images a with the named slots (0 … m-1) taken from images b, as the model draws them."""
+        """Encode images a and b, replace the given slots (0 … m-1) of a by those of b, and decode."""
         codes, other = self.codes(a).clone(), self.codes(b)
         codes[:, list(slots)] = other[:, list(slots)]
         return self.decode(codes)
 
 
 def check(folder):
-    """Compare with check.npz, which holds images, and what Slotscope made of them."""
+    """Compare the model's outputs with those of Slotscope in check.npz."""
     model, want = SlotModel.from_pretrained(folder), np.load(os.path.join(folder, "check.npz"))
     slots, images = model.codes(want["images"]).numpy(), model.decode(want["slots"]).permute(0, 2, 3, 1).numpy()
     other = slots != want["slots"] if model.discrete else np.abs(slots - want["slots"]) > 1e-4

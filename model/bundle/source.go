@@ -17,17 +17,17 @@ import (
 	"slotscope/model/shipped"
 )
 
-// Source makes bundles of the checkpoints of a data folder.
+// Source creates bundles of the checkpoints in a data folder.
 type Source struct {
 	Library  *play.Library
 	Engine   *compute.Engine // computes the examples
 	Data     string          // the data folder
 	Revision string          // of the program
-	// Freeze writes the playground of a checkpoint as one page; nil leaves it out.
+	// Freeze writes the playground of checkpoints as one page. If nil, bundles have no page.
 	Freeze func(ctx context.Context, names []string, w io.Writer) error
 }
 
-// Bundle gathers what is known about a checkpoint; name is a run's ID, ID@step, a checkpoint's key, or empty for the demo model.
+// Bundle returns the bundle of a checkpoint. name is a run ID, ID@step, a checkpoint key, or empty for the demo model.
 func (s Source) Bundle(ctx context.Context, name string) (Bundle, error) {
 	src, file, err := s.read(name)
 	if err != nil {
@@ -53,13 +53,13 @@ func (s Source) Bundle(ctx context.Context, name string) (Bundle, error) {
 	return b, nil
 }
 
-// Check says why Bundle would fail: there is no such checkpoint, it runs as another program, or it cannot be read.
+// Check returns an error if there is no such checkpoint, it runs as an external program, or it cannot be read.
 func (s Source) Check(name string) error {
 	_, _, err := s.read(name)
 	return err
 }
 
-// read finds a checkpoint whose weights are here.
+// read finds and reads a checkpoint. It is an error if its weights are not available.
 func (s Source) read(name string) (play.Source, checkpoint.File, error) {
 	src, err := s.Library.Find(name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s Source) read(name string) (play.Source, checkpoint.File, error) {
 	return src, file, err
 }
 
-// probe is the one that read images for scores; nil where none did, or where it is neither in the data folder any more nor ships with the program.
+// probe returns the probe used for scores, or nil if there was none or it is neither in the data folder nor embedded in the program.
 func (s Source) probe(scores *model.Scores) (*checkpoint.File, error) {
 	if scores == nil || scores.Probe == "" {
 		return nil, nil
@@ -89,7 +89,7 @@ func (s Source) probe(scores *model.Scores) (*checkpoint.File, error) {
 	return nil, nil
 }
 
-// scores are those of the checkpoint's own step; nil where it was not evaluated.
+// scores returns the scores of the checkpoint's step, or nil if it was not evaluated.
 func (s Source) scores(src play.Source) (*model.Scores, error) {
 	if src.Run == "" {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Runs the ONNX models of bundles with onnxruntime and prints, for each folder given, one JSON line: how many slots differ from
-// slots.raw and by how much images differ from decoded.raw, in steps of 1/255. $SLOTSCOPE_ONNXRUNTIME is a node_modules folder.
+// Runs the ONNX models of bundles with onnxruntime and prints one JSON line per folder: the number of slots that differ from slots.raw, and the
+// maximum difference of images from decoded.raw, in units of 1/255. $SLOTSCOPE_ONNXRUNTIME is a node_modules folder.
 const fs = require('fs');
 const path = require('path');
 const ort = require(path.join(process.env.SLOTSCOPE_ONNXRUNTIME, 'onnxruntime-node'));
