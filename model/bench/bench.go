@@ -1,5 +1,4 @@
-// Package bench measures how fast this machine does the three things that people wait for: a training step, the decoding
-// of one image, and reading images.
+// Package bench measures the speed of the three operations that users wait for: training steps, decoding an image, and reading images.
 package bench
 
 import (
@@ -29,30 +28,30 @@ type Result struct {
 	Preset          string  `json:"preset"`
 	Dataset         string  `json:"dataset,omitempty"`
 	Batch           int     `json:"batch"`
-	Engine          string  `json:"engine"` // empty for data, which no engine reads
+	Engine          string  `json:"engine"` // empty for data, which uses no engine
 	Threads         int     `json:"threads"`
-	Simulated       bool    `json:"simulated,omitempty"` // the threads are imagined
+	Simulated       bool    `json:"simulated,omitempty"` // whether the threads are simulated
 	Parameters      int     `json:"parameters,omitempty"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	RandomPerSecond float64 `json:"random_images_per_second,omitempty"`
-	StepMS          float64 `json:"step_ms,omitempty"` // median of a whole step; of simulated threads the mean
+	StepMS          float64 `json:"step_ms,omitempty"` // median duration of a step; the mean for simulated threads
 	StepsPerCall    int     `json:"steps_per_call,omitempty"`
-	Resident        bool    `json:"resident,omitempty"`     // the images lie on the device
-	DecodeMS        float64 `json:"decode_ms"`              // median of one image
+	Resident        bool    `json:"resident,omitempty"`     // whether the images are stored on the device
+	DecodeMS        float64 `json:"decode_ms"`              // median duration for one image
 	WarmSeconds     float64 `json:"warm_seconds,omitempty"` // once, before the first image of a dataset
-	Count           int     `json:"count,omitempty"`        // steps or decodes behind the figures
-	Seconds         float64 `json:"seconds"`                // that were measured, after warming up
+	Count           int     `json:"count,omitempty"`        // number of measured steps or decodes
+	Seconds         float64 `json:"seconds"`                // measured duration, without warm-up
 	PeakMB          float64 `json:"peak_mb,omitempty"`      // resident memory of the process
 	CPUSeconds      float64 `json:"cpu_seconds,omitempty"`  // processor time of all threads during Seconds
 
 	Profile *cpu.Report `json:"profile,omitempty"`
 }
 
-// Options says how long and how closely to measure.
+// Options are the settings of a measurement.
 type Options struct {
 	Seconds float64
-	Profile bool // of the CPU engine: where the time goes
-	Threads int  // that are imagined, each with a core of its own, see cpu.Simulate; 0 for real ones. Times are then of Profile, which is on
+	Profile bool // whether to profile the operations of the CPU engine
+	Threads int  // number of simulated threads, each with its own core, see cpu.Simulate; 0 for real threads. Implies Profile, which gives the times
 }
 
 var image = ae.Image{H: 64, W: 64, C: 3}
@@ -68,13 +67,13 @@ func (o Options) open(cfg model.Config) (*compute.Engine, error) {
 	return &compute.Engine{Backend: b, Name: "cpu", Threads: o.Threads, Why: "Threads are simulated."}, nil
 }
 
-// Train measures whole gradient steps on random images, fed as a run is: forward, backward, clip, AdamW.
+// Train measures complete gradient steps on random images, fed as in a run: forward, backward, clipping, AdamW.
 func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	engine, err := o.open(cfg)
 	if err != nil {
 		return Result{}, err
 	}
-	how, err := train.FeedingOf(engine.Name, 0, 0) // as a dataset that fits
+	how, err := train.FeedingOf(engine.Name, 0, 0) // as for a dataset that fits
 	if err != nil {
 		return Result{}, err
 	}
@@ -94,7 +93,7 @@ func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	return r, nil
 }
 
-// calls gives a trainer random images, n for each call, and returns what makes the next call.
+// calls gives a trainer random images, n for each call, and returns a function that makes the next call.
 func calls(t *train.Trainer, n int, how train.Feeding) func() error {
 	images, index := noise(n*image.H*image.W*image.C), make([]int32, n)
 	for i := range index {
@@ -119,7 +118,7 @@ func calls(t *train.Trainer, n int, how train.Feeding) func() error {
 	}
 }
 
-// Decode measures the decoding of one slot tuple with random weights: codes, or values of N(0, 1) for models without.
+// Decode measures decoding one slot tuple with random weights: codes, or values from N(0, 1) for models without codes.
 func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	engine, err := o.open(cfg)
 	if err != nil {
@@ -156,7 +155,7 @@ func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	return r, nil
 }
 
-// slots draws what one image is decoded from, [1, m].
+// slots returns a random slot tuple, [1, m].
 func slots(cfg model.Config) any {
 	if !cfg.Discrete() {
 		values := make([]float32, cfg.M)
@@ -172,7 +171,7 @@ func slots(cfg model.Config) any {
 	return [][]int32{codes}
 }
 
-// Data measures reading images from a dataset on one goroutine, half the seconds in order, half at random.
+// Data measures reading images from a dataset in one goroutine, half of the time in order and half at random.
 func Data(ctx context.Context, name, dir string, seconds float64) (Result, error) {
 	set, err := data.Open(ctx, name, dir)
 	if err != nil {
@@ -184,9 +183,9 @@ func Data(ctx context.Context, name, dir string, seconds float64) (Result, error
 		ImagesPerSecond: speed.Sequential, RandomPerSecond: speed.Random, PeakMB: float64(host.Peak()) / 1e6}, err
 }
 
-const warmUp = 2 // calls that are not counted: they compile and touch memory first
+const warmUp = 2 // uncounted calls, which compile and touch memory first
 
-// measure calls f for some seconds and notes how long its calls took.
+// measure calls f for o.Seconds and records how long its calls took.
 func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options, f func() error) error {
 	for range warmUp {
 		if err := f(); err != nil {
@@ -197,7 +196,7 @@ func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options,
 	if o.Profile || r.Simulated {
 		stop, ok := cpu.Measure(engine.Backend)
 		if !ok {
-			return fmt.Errorf("%s has no profile; only the CPU engine measures its steps", engine.Name)
+			return fmt.Errorf("engine %s has no profiler; use --engine cpu", engine.Name)
 		}
 		defer func() {
 			report := stop()
@@ -221,7 +220,7 @@ func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options,
 	return nil
 }
 
-// repeat calls f for some seconds and returns how long each call took.
+// repeat calls f for the given time, at least once, and returns how long each call took.
 func repeat(ctx context.Context, seconds float64, f func() error) ([]time.Duration, error) {
 	var times []time.Duration
 	for end := time.Now().Add(time.Duration(seconds * float64(time.Second))); len(times) == 0 || time.Now().Before(end); {
@@ -237,7 +236,7 @@ func repeat(ctx context.Context, seconds float64, f func() error) ([]time.Durati
 	return times, nil
 }
 
-// median of durations in milliseconds.
+// median returns the median duration in milliseconds.
 func median(times []time.Duration) float64 {
 	sorted := slices.Sorted(slices.Values(times))
 	return float64(sorted[len(sorted)/2]) / float64(time.Millisecond)

@@ -7,7 +7,7 @@ import (
 	"slotscope/model/learn/train"
 )
 
-// Every model is measured, whether it has codes or none, and however its steps are fed.
+// TestEveryModelIsMeasured measures every model, with and without codes, with each way of feeding steps.
 func TestEveryModelIsMeasured(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		for _, fed := range []struct {
@@ -30,7 +30,7 @@ func TestEveryModelIsMeasured(t *testing.T) {
 				if r.Model != name || r.StepsPerCall != fed.perCall || r.Resident != (fed.resident == "always") || r.Count < fed.perCall || r.Count%fed.perCall != 0 {
 					t.Errorf("training: %+v", r)
 				}
-				// the rate is that of all steps, the median that of one
+				// the rate is that of all steps, the median is that of one step
 				if each := r.Seconds / float64(r.Count); r.ImagesPerSecond < 1.999/each || r.ImagesPerSecond > 2.001/each || r.StepMS <= 0 {
 					t.Errorf("%.3f images/s, %.3f ms a step, %.3f ms on average", r.ImagesPerSecond, r.StepMS, 1000*each)
 				}

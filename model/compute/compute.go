@@ -1,4 +1,4 @@
-// Package compute is the one place that chooses an engine.
+// Package compute chooses and opens the compute engine.
 package compute
 
 import (
@@ -16,19 +16,19 @@ import (
 	"slotscope/model/compute/cpu"
 )
 
-// Engine is a GoMLX backend, with what was tried before it and why it was taken.
+// Engine is a GoMLX backend with the reason why it was chosen.
 type Engine struct {
 	backends.Backend
 	Name    string // "cpu", "xla:cuda", "xla:cpu", "go"
 	Why     string // one sentence for logs and pages
-	Threads int    // of the host that compute; 0 where a device does
+	Threads int    // host threads that compute; 0 for a GPU
 }
 
-// fractionEnv sets the share of a GPU's memory that a run may take; the name is JAX's.
+// fractionEnv sets the share of a GPU's memory that a run may use. JAX uses the same name.
 const fractionEnv = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
-// Share is what the environment of a process says where as many compute beside each other: how many threads are its part of the cores
-// and, where it can have a GPU, what its part of that one's memory is. What our environment says of either stays; nil for one process.
+// Share returns environment variables for each of several concurrent processes: its share of the cores as threads and, if it can use a GPU,
+// its share of the GPU's memory. Existing values in our environment take precedence. It returns nil for one process.
 func Share(processes int) []string {
 	if processes <= 1 {
 		return nil
@@ -41,16 +41,16 @@ func Share(processes int) []string {
 	return env
 }
 
-// Open opens the engine of a name, one of model.EngineNames. "auto" takes an NVIDIA GPU where XLA can use one, else the CPU
-// engine, and Why says what was tried. An unknown name is model.Invalid. Engines named "cpu" share one pool of workers.
+// Open opens an engine by name, one of model.EngineNames. "auto" chooses an NVIDIA GPU if XLA can use one, else the CPU engine, and Why says
+// what was tried. An unknown name is a model.Invalid. Engines named "cpu" share one pool of workers.
 func Open(name string) (*Engine, error) { return OpenFor(name, model.TF32) }
 
-// OpenFor is Open with the precision of products, one of model.PrecisionNames. A GPU takes it as it is told; of the CPU engine's, graphs
-// say BF16 themselves, and BF16x3 is model.Invalid where products in float32 are faster, or where it does not compute.
+// OpenFor is like Open with a precision of products, one of model.PrecisionNames. A GPU is configured for it. On the CPU engine, graphs
+// request BF16 themselves. BF16x3 is a model.Invalid on other engines, or if float32 products are faster on this machine.
 func OpenFor(name, precision string) (*Engine, error) {
 	if precision == model.BF16x3 {
 		if why, used := cpu.BF16x3(); !used {
-			return nil, model.Invalid{"precision": "bf16x3 gains nothing here; choose float32. " + why}
+			return nil, model.Invalid{"precision": "bf16x3 is not faster on this machine; choose float32. " + why}
 		}
 	}
 	e, err := openNamed(name, precision)
@@ -58,7 +58,7 @@ func OpenFor(name, precision string) (*Engine, error) {
 	case err != nil:
 	case precision == model.BF16x3 && e.Name != "cpu":
 		e.Finalize()
-		return nil, model.Invalid{"precision": fmt.Sprintf("bf16x3 is the CPU engine's, and %s computes; choose tf32 or float32", e.Name)}
+		return nil, model.Invalid{"precision": fmt.Sprintf("bf16x3 needs the CPU engine, but the engine is %s; choose tf32 or float32", e.Name)}
 	case precision == model.BF16x3:
 		why, _ := cpu.BF16x3()
 		e.Why += " " + why
@@ -84,7 +84,7 @@ func openNamed(name, precision string) (*Engine, error) {
 	return nil, model.Invalid{"engine": fmt.Sprintf("%q is not one of %s", name, strings.Join(model.EngineNames(), ", "))}
 }
 
-// auto tries the GPU that was found, then the CPU engine.
+// auto tries the detected GPU, then the CPU engine.
 func auto(found Report, precision string) (*Engine, error) {
 	if missing := found.missing(); missing != "" {
 		e, err := openCPU(upper(missing), precision)
@@ -97,7 +97,7 @@ func auto(found Report, precision string) (*Engine, error) {
 	if err == nil {
 		return e, nil
 	}
-	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it: %s", firstLine(err)), precision)
+	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), precision)
 }
 
 func openCPU(because, precision string) (*Engine, error) {
@@ -110,19 +110,19 @@ func openCPU(because, precision string) (*Engine, error) {
 		return nil, fmt.Errorf("opening the CPU engine: %w", err)
 	}
 	n := b.(interface{ Threads() int }).Threads()
-	why := fmt.Sprintf("%s: it computes on %s.", because, count(n, "thread"))
+	why := fmt.Sprintf("%s; it uses %s.", because, count(n, "thread"))
 	if !strings.HasPrefix(because, "The CPU engine") {
-		why = fmt.Sprintf("%s, so the CPU engine computes, on %s.", because, count(n, "thread"))
+		why = fmt.Sprintf("%s, so the CPU engine is used with %s.", because, count(n, "thread"))
 	}
 	return &Engine{Backend: b, Name: "cpu", Why: why, Threads: n}, nil
 }
 
 func openGo() (*Engine, error) {
-	b, err := simplego.New("ops_sequential") // in parallel, operations of GoMLX 0.26 race for buffers
+	b, err := simplego.New("ops_sequential") // parallel operations of GoMLX 0.26 have a data race on buffers
 	if err != nil {
 		return nil, fmt.Errorf("opening GoMLX's Go backend: %w", err)
 	}
-	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was requested.", Threads: cpu.Cores()}, nil
+	return &Engine{Backend: b, Name: "go", Why: "GoMLX's Go backend was requested.", Threads: cpu.Cores()}, nil
 }
 
 func count(n int, what string) string {
@@ -134,7 +134,7 @@ func count(n int, what string) string {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// firstLine drops the stack traces that GoMLX's errors print.
+// firstLine drops the stack traces of GoMLX's errors.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(line, ".")

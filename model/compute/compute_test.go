@@ -18,7 +18,7 @@ import (
 	"slotscope/model/compute/gpu"
 )
 
-// open opens an engine and computes 1 + 2 on it.
+// open opens an engine and checks that it computes 1 + 2.
 func open(t *testing.T, name string) *Engine {
 	t.Helper()
 	e, err := Open(name)
@@ -57,11 +57,11 @@ func TestOpenUnknown(t *testing.T) {
 	}
 }
 
-// Products as three of bfloat16 are the CPU engine's, where they gain.
+// TestOpenForBF16x3: bf16x3 is allowed only on the CPU engine, and only if it is faster.
 func TestOpenForBF16x3(t *testing.T) {
 	var bad model.Invalid
 	if _, used := cpu.BF16x3(); !used {
-		if _, err := OpenFor("cpu", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "gains nothing here; choose float32") {
+		if _, err := OpenFor("cpu", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "not faster on this machine; choose float32") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestOpenForBF16x3(t *testing.T) {
 	if err != nil || !strings.Contains(e.Why, "Products in bf16x3 use") {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if _, err := OpenFor("go", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "the CPU engine's, and go computes") {
+	if _, err := OpenFor("go", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "needs the CPU engine, but the engine is go") {
 		t.Errorf("%v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestShare(t *testing.T) {
 	}
 	for _, c := range []struct {
 		processes                int
-		threads, share           string // as the environment has them
+		threads, share           string // in the environment
 		wantThreads, wantPortion string
 	}{
 		{1, "", "", "", ""},
@@ -118,7 +118,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// touch makes a file with its folders.
+// touch creates an empty file and its folders.
 func touch(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -130,7 +130,7 @@ func touch(t *testing.T, path string) string {
 	return path
 }
 
-// bare hides whatever this machine has of XLA, of GPUs and of settings.
+// bare hides this machine's XLA plugins, GPUs and settings.
 func bare(t *testing.T) {
 	t.Helper()
 	for _, v := range []string{"PJRT_PLUGIN_LIBRARY_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XLA_FLAGS",
@@ -165,7 +165,7 @@ func TestSettingsOfXLA(t *testing.T) {
 		name, flags, precision, deterministic string
 		wantFlags, wantTF32                   string
 	}{
-		{"nothing named", "", model.TF32, "", "--xla_gpu_cuda_data_dir=/theirs", ""},
+		{"no flags", "", model.TF32, "", "--xla_gpu_cuda_data_dir=/theirs", ""},
 		{"the user's folder stays", "--xla_gpu_cuda_data_dir=/mine", "", "", "--xla_gpu_cuda_data_dir=/mine", ""},
 		{"other flags stay", "--xla_dump_to=/x", model.TF32, "", "--xla_dump_to=/x --xla_gpu_cuda_data_dir=/theirs", ""},
 		{"float32", "", model.Float32, "", "--xla_gpu_cuda_data_dir=/theirs --xla_gpu_enable_triton_gemm=false", "0"},
@@ -183,7 +183,7 @@ func TestSettingsOfXLA(t *testing.T) {
 				t.Errorf("NVIDIA_TF32_OVERRIDE=%q, want %q", got, c.wantTF32)
 			}
 			if os.Getenv("GOPJRT_CUDA_CHECKS") != "0" {
-				t.Error("go-xla may name a folder of its author's")
+				t.Error("go-xla may use its author's data folder")
 			}
 		})
 	}
@@ -196,9 +196,9 @@ func TestWhatXLALacks(t *testing.T) {
 		found Report
 		want  string
 	}{
-		{Report{Trouble: "nvidia-smi is not installed"}, "no NVIDIA GPU is visible: nvidia-smi is not installed"},
-		{Report{GPUs: []gpu.GPU{card}}, "an NVIDIA GPU is visible (NVIDIA L40S) but no XLA plugin"},
-		{Report{GPUs: []gpu.GPU{old}, Driver: old.Driver, Plugin: gpu.Plugin{Path: "/p.so", CUDA: 13}}, "CUDA 13 needs NVIDIA's driver 580 or newer, here is 535.104.05"},
+		{Report{Trouble: "nvidia-smi is not installed"}, "no NVIDIA GPU is visible (nvidia-smi is not installed)"},
+		{Report{GPUs: []gpu.GPU{card}}, "an NVIDIA GPU is visible (NVIDIA L40S), but no XLA plugin"},
+		{Report{GPUs: []gpu.GPU{old}, Driver: old.Driver, Plugin: gpu.Plugin{Path: "/p.so", CUDA: 13}}, "CUDA 13 needs NVIDIA driver 580 or newer, but version 535.104.05 is installed"},
 		{Report{GPUs: []gpu.GPU{card}, Driver: card.Driver, Plugin: gpu.Plugin{Path: "/p.so", CUDA: 13}}, ""},
 	} {
 		if got := c.found.missing(); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {

@@ -7,7 +7,8 @@ import (
 	"slotscope/model/compute/cpu"
 )
 
-// Look says what "auto" would take and why, and what was found and tried, without opening a GPU, whose memory belongs to runs.
+// Look reports which engine "auto" would choose and why, and what was found and tried. It does not open a GPU, whose memory is reserved for
+// runs.
 func Look(ctx context.Context) Report {
 	r := here(ctx)
 	if missing := r.missing(); missing != "" {

@@ -4,7 +4,7 @@ package compute
 
 import "slotscope/model/compute/cpu"
 
-// MemoryShare is 0: without a C compiler there is no XLA, and so no GPU.
+// MemoryShare returns 0: a build without cgo has no XLA and no GPU.
 func MemoryShare() float64 { return 0 }
 
 func openCUDA(Report, string, string) (*Engine, error) { return nil, cpu.ErrNotBuilt }

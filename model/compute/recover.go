@@ -2,7 +2,7 @@ package compute
 
 import "fmt"
 
-// Recovered, deferred, turns a panic of graph-building code into an error that says what was being done.
+// Recovered, when deferred, turns a panic of graph-building code into an error that begins with doing.
 func Recovered(doing string, err *error) {
 	switch p := recover().(type) {
 	case nil:

@@ -17,29 +17,29 @@ import (
 	"slotscope/model/compute/nohome"
 )
 
-func init() { nohome.Restore() } // XLA's packages are initialised by now
+func init() { nohome.Restore() } // XLA's packages are initialised before this
 
-// InstallEnv names the environment variable that, where it is set, lets GoMLX download XLA's plugins when they are missing.
+// InstallEnv is an environment variable that, if set, allows GoMLX to download missing XLA plugins.
 const InstallEnv = "SLOTSCOPE_XLA_INSTALL"
 
-// Environment variables that set how XLA uses a GPU.
+// Environment variables for XLA on a GPU.
 const (
-	DeterministicEnv = "SLOTSCOPE_DETERMINISTIC"       // set: the same run gives the same bits on the same GPU, more slowly
-	preallocateEnv   = "XLA_PYTHON_CLIENT_PREALLOCATE" // "true": taken at once; JAX's name for it
+	DeterministicEnv = "SLOTSCOPE_DETERMINISTIC"       // if set, a run gives bitwise identical results on the same GPU, but is slower
+	preallocateEnv   = "XLA_PYTHON_CLIENT_PREALLOCATE" // "true" to allocate memory at the start; JAX uses the same name
 )
 
-// memoryFraction is the share of a GPU's memory that a run may take, for it has the GPU to itself.
+// memoryFraction is the default share of a GPU's memory that a run may use, assuming it has the GPU to itself.
 const memoryFraction = 0.92
 
-// setXLA tells XLA, through the environment and before a plugin is loaded, where CUDA's compiler library is, which precision
-// products have, and whether results must repeat. What the environment says already stays.
+// setXLA configures XLA through environment variables before a plugin is loaded: the folder of CUDA's compiler library, the precision of
+// products, and whether results must be deterministic. Existing values are kept.
 func setXLA(data, precision string) {
-	os.Setenv("GOPJRT_CUDA_CHECKS", "0") // go-xla 0.1.4 otherwise names a data folder of its author's
+	os.Setenv("GOPJRT_CUDA_CHECKS", "0") // otherwise go-xla 0.1.4 uses its author's data folder
 	if data != "" {
 		addFlag("--xla_gpu_cuda_data_dir=", data)
 	}
 	if precision == model.Float32 {
-		setDefault("NVIDIA_TF32_OVERRIDE", "0") // cuBLAS and cuDNN obey it
+		setDefault("NVIDIA_TF32_OVERRIDE", "0") // read by cuBLAS and cuDNN
 		addFlag("--xla_gpu_enable_triton_gemm=", "false")
 	}
 	if os.Getenv(DeterministicEnv) != "" {
@@ -47,7 +47,7 @@ func setXLA(data, precision string) {
 	}
 }
 
-// addFlag adds a flag to XLA_FLAGS unless it is there.
+// addFlag adds a flag to XLA_FLAGS unless it is already set.
 func addFlag(flag, value string) {
 	flags := os.Getenv("XLA_FLAGS")
 	if !strings.Contains(flags, flag) {
@@ -61,7 +61,7 @@ func setDefault(name, value string) {
 	}
 }
 
-// MemoryShare is the share of a GPU's memory that a run may take.
+// MemoryShare returns the share of a GPU's memory that a run may use.
 func MemoryShare() float64 {
 	if v, err := strconv.ParseFloat(os.Getenv(fractionEnv), 64); err == nil && v > 0 && v <= 1 {
 		return v
@@ -69,16 +69,16 @@ func MemoryShare() float64 {
 	return memoryFraction
 }
 
-// clientOptions are what XLA's CUDA client is asked for: memory as it is needed, up to a share of the GPU's.
+// clientOptions returns the options of XLA's CUDA client: memory is allocated as needed, up to a share of the GPU's.
 func clientOptions() pjrt.NamedValuesMap {
 	preallocate, _ := strconv.ParseBool(os.Getenv(preallocateEnv))
 	return pjrt.NamedValuesMap{"memory_fraction": float32(MemoryShare()), "preallocate": preallocate}
 }
 
-// openCUDA loads the plugin that was found.
+// openCUDA opens XLA with the plugin that was found.
 func openCUDA(found Report, because, precision string) (*Engine, error) {
 	if found.missing() != "" && !installAllowed() {
-		return nil, fmt.Errorf("XLA on an NVIDIA GPU cannot be used: %s.%s", found.missing(), found.hint())
+		return nil, fmt.Errorf("cannot use XLA on an NVIDIA GPU: %s.%s", found.missing(), found.hint())
 	}
 	config := found.Plugin.Path
 	if config == "" {
@@ -95,8 +95,8 @@ func openCUDA(found Report, because, precision string) (*Engine, error) {
 func openXLACPU() (*Engine, error) {
 	plugin, _ := gpu.Find("cpu", "")
 	if plugin.Path == "" && !installAllowed() {
-		return nil, fmt.Errorf("XLA on the CPU cannot be used: no plugin pjrt_c_api_cpu_plugin.so was found " +
-			"(in $PJRT_PLUGIN_LIBRARY_PATH, ~/.local/lib/go-xla or /usr/local/lib/go-xla); the engine cpu needs none")
+		return nil, fmt.Errorf("cannot use XLA on the CPU: no plugin pjrt_c_api_cpu_plugin.so was found " +
+			"(in $PJRT_PLUGIN_LIBRARY_PATH, ~/.local/lib/go-xla or /usr/local/lib/go-xla); install it, or use --engine cpu, which needs none")
 	}
 	config := "cpu"
 	if plugin.Path != "" {
@@ -109,14 +109,14 @@ func openXLACPU() (*Engine, error) {
 	return &Engine{Backend: b, Name: "xla:cpu", Why: "XLA on the CPU was requested: " + config + ".", Threads: cpu.Cores()}, nil
 }
 
-// installAllowed says whether plugins may be downloaded.
+// installAllowed reports whether plugins may be downloaded.
 func installAllowed() bool { return os.Getenv(InstallEnv) != "" }
 
-// openXLA opens GoMLX's XLA backend; a panic in loading a plugin is an error like any other.
+// openXLA opens GoMLX's XLA backend. A panic while loading a plugin becomes an error.
 func openXLA(config string, options pjrt.NamedValuesMap) (b *xla.Backend, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			b, err = nil, fmt.Errorf("XLA failed while it loaded %s: %v", config, p)
+			b, err = nil, fmt.Errorf("XLA failed while loading %s: %v", config, p)
 		}
 	}()
 	xla.EnableAutoInstall(installAllowed())

@@ -11,33 +11,33 @@ import (
 	"strings"
 )
 
-// Environment variables that name places.
+// Environment variables with paths.
 const (
-	PythonEnv = "SLOTSCOPE_PYTHON"         // a Python environment that has JAX: its folder, as python -c 'import sys; print(sys.prefix)' prints
-	FolderEnv = "SLOTSCOPE_XLA"            // where plugins are installed, instead of the user's cache
-	PluginEnv = "PJRT_PLUGIN_LIBRARY_PATH" // folders that hold plugins, as PJRT and GoMLX read it
+	PythonEnv = "SLOTSCOPE_PYTHON"         // folder of a Python environment with JAX, as printed by python -c 'import sys; print(sys.prefix)'
+	FolderEnv = "SLOTSCOPE_XLA"            // folder to install plugins in, instead of the user's cache
+	PluginEnv = "PJRT_PLUGIN_LIBRARY_PATH" // folders of plugins, also read by PJRT and GoMLX
 )
 
-// Plugin is a library that lets XLA compute on a kind of device.
+// Plugin is a library with which XLA computes on a kind of device.
 type Plugin struct {
 	Path  string `json:"path"`
-	Data  string `json:"data"` // folder that holds nvvm/libdevice, which compilation needs; "" where none was found
-	CUDA  int    `json:"cuda"` // major version of CUDA that it was built for; 0 where its name does not say
+	Data  string `json:"data"` // folder with nvvm/libdevice, which compilation needs; "" if none was found
+	CUDA  int    `json:"cuda"` // major version of CUDA that it was built for; 0 if not in its path
 	Place string `json:"place"`
 }
 
-// Place is where a plugin was looked for, and what was there.
+// Place is a place that was searched for plugins, with the result.
 type Place struct {
 	What  string   `json:"what"`
-	Where []string `json:"where"`           // patterns of files, best first
+	Where []string `json:"where"`           // file patterns, best first
 	Found []string `json:"found,omitempty"` // plugins, newest name first
 }
 
-// leastDriver is the oldest driver for a major version of CUDA.
+// leastDriver is the oldest driver for each major version of CUDA.
 var leastDriver = map[int]int{12: 525, 13: 580}
 
-// Find looks for plugins of a platform ("cpu", "cuda") in every place, best first, and chooses one: the first whose CUDA the
-// driver can run, else the first. The zero Plugin says that there is none. An empty driver can run all.
+// Find looks for plugins for a platform ("cpu", "cuda") in every place, best first. It returns the first whose CUDA version the driver
+// supports, else the first, else the zero Plugin. An empty driver supports all versions.
 func Find(platform, driver string) (Plugin, []Place) {
 	all := look(platform)
 	var chosen, old Plugin
@@ -61,24 +61,24 @@ func Find(platform, driver string) (Plugin, []Place) {
 	return chosen, all
 }
 
-// Runs says whether a driver ("580.65.06") can run programs of a major version of CUDA, as far as is known.
+// Runs reports whether a driver ("580.65.06") supports a major version of CUDA, or true if either is unknown.
 func Runs(driver string, cuda int) bool {
 	major, err := strconv.Atoi(strings.SplitN(driver, ".", 2)[0])
 	return err != nil || major >= leastDriver[cuda]
 }
 
-// Needs says in words which driver a version of CUDA asks for.
+// Needs returns a clause that says which driver a version of CUDA needs.
 func Needs(cuda int) string {
-	return fmt.Sprintf("CUDA %d needs NVIDIA's driver %d or newer", cuda, leastDriver[cuda])
+	return fmt.Sprintf("CUDA %d needs NVIDIA driver %d or newer", cuda, leastDriver[cuda])
 }
 
-// version reads the version of CUDA from a plugin's path: …/xla_cuda13/xla_cuda_plugin.so.
+// version returns the major version of CUDA in a plugin's path, …/xla_cuda13/xla_cuda_plugin.so, or 0.
 func version(path string) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(path)), "xla_cuda"))
 	return n
 }
 
-// Folder is where plugins are installed and found again: $SLOTSCOPE_XLA, else in the user's cache.
+// Folder returns the folder of installed plugins: $SLOTSCOPE_XLA, else in the user's cache; "" if neither is known.
 func Folder() string {
 	if dir := os.Getenv(FolderEnv); dir != "" {
 		return dir
@@ -90,7 +90,7 @@ func Folder() string {
 	return filepath.Join(cache, "slotscope", "xla")
 }
 
-// look lists every place with what is there.
+// look searches every place.
 func look(platform string) []Place {
 	names := []string{"pjrt_c_api_%s_plugin.so", "pjrt-plugin-%s.so", "pjrt_plugin_%s.so", "pjrt_c_api_%s_plugin.dylib"}
 	plain := func(dirs ...string) (patterns []string) {
@@ -131,7 +131,7 @@ func look(platform string) []Place {
 	return all
 }
 
-// matches are the files that patterns find, by order of pattern, then latest name first, each once.
+// matches returns the files that match patterns, in order of pattern, then by newest version, each once.
 func matches(patterns []string) (files []string) {
 	for _, pattern := range patterns {
 		found, _ := filepath.Glob(pattern)
@@ -145,7 +145,7 @@ func matches(patterns []string) (files []string) {
 	return files
 }
 
-// goxlaDirs are where GoMLX installs.
+// goxlaDirs returns the folders that GoMLX installs plugins in.
 func goxlaDirs() (dirs []string) {
 	if home, err := os.UserHomeDir(); err == nil {
 		lib := filepath.Join(home, ".local", "lib")
@@ -159,7 +159,7 @@ func split(list string) []string {
 	return slices.DeleteFunc(filepath.SplitList(list), func(s string) bool { return s == "" })
 }
 
-// pythonDirs are patterns of the folders of packages of the Python that is active, then of the user's and the system's.
+// pythonDirs returns patterns of package folders of the active Python environment, then the user's and the system's.
 func pythonDirs() []string {
 	dirs := split(os.Getenv("PYTHONPATH"))
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
@@ -173,7 +173,7 @@ func pythonDirs() []string {
 	return dirs
 }
 
-// pythonPrefixes are the environments of the python3 on the PATH: it may be a link into one, and so may what it leads to.
+// pythonPrefixes returns the environments of the python3 on the PATH, following up to 8 links, each of which may point into another one.
 func pythonPrefixes() (prefixes []string) {
 	python, err := exec.LookPath("python3")
 	for hops := 0; err == nil && hops < 8; hops++ {
@@ -187,7 +187,7 @@ func pythonPrefixes() (prefixes []string) {
 	return prefixes
 }
 
-// packages are patterns of the folders of packages of a Python environment.
+// packages returns patterns of the package folders of a Python environment.
 func packages(prefix string) []string {
 	if prefix == "" {
 		return nil
@@ -195,7 +195,7 @@ func packages(prefix string) []string {
 	return []string{filepath.Join(prefix, "lib", "python3*", "site-packages"), filepath.Join(prefix, "lib", "python3*", "dist-packages")}
 }
 
-// dataDir finds the folder of CUDA's compiler library that XLA needs: near the plugin, else CUDA's own.
+// dataDir returns the folder of CUDA's compiler library, which XLA needs: near the plugin, else that of CUDA itself.
 func dataDir(plugin string) string {
 	var roots []string
 	for dir, i := filepath.Dir(plugin), 0; i < 3; dir, i = filepath.Dir(dir), i+1 {

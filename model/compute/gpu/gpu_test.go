@@ -21,7 +21,7 @@ import (
 	"slotscope/model/data/fetch"
 )
 
-// twoGPUs is what nvidia-smi prints for an L40S and for a card that tells little.
+// twoGPUs is the output of nvidia-smi for an L40S and for a card that reports few values.
 const twoGPUs = `0, GPU-5f3c, NVIDIA L40S, 580.65.06, 46068, 1024, 97, 61, 287.31
 1, GPU-77aa, NVIDIA GeForce GT 1030, 580.65.06, 2048, [N/A], [N/A], 34, [Not Supported]
 `
@@ -31,7 +31,7 @@ var gpus = []GPU{
 	{1, "GPU-77aa", "NVIDIA GeForce GT 1030", "580.65.06", 2048 << 20, -1, -1, 34, -1},
 }
 
-// stub puts an nvidia-smi on the PATH that runs a script.
+// stub puts a fake nvidia-smi, which runs a script, on the PATH.
 func stub(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestGPUsAreFound(t *testing.T) {
 			t.Errorf("CUDA_VISIBLE_DEVICES=%s: %+v, %v", devices, got, err)
 		}
 	}
-	for devices, want := range map[string]string{"": "hides every GPU", "-1": "hides every GPU", "5": "names none"} {
+	for devices, want := range map[string]string{"": "hides every GPU", "-1": "hides every GPU", "5": "matches none"} {
 		t.Setenv("CUDA_VISIBLE_DEVICES", devices)
 		if got, err := Here(t.Context()); err == nil || len(got) != 0 || !strings.Contains(err.Error(), want) {
 			t.Errorf("CUDA_VISIBLE_DEVICES=%s: %+v, %v", devices, got, err)
@@ -81,7 +81,7 @@ func TestNoGPUIsNoFaultOfTheEnvironment(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "")
 	os.Unsetenv("CUDA_VISIBLE_DEVICES")
 	stub(t, "true")
-	if got, err := Here(t.Context()); err == nil || err.Error() != "nvidia-smi lists no GPU" || len(got) != 0 {
+	if got, err := Here(t.Context()); err == nil || err.Error() != "nvidia-smi lists no GPUs" || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -107,7 +107,7 @@ func touch(t *testing.T, path string) string {
 	return path
 }
 
-// tree is a home and a Python environment with JAX's plugins for CUDA 12 and 13; nothing else of this machine is seen.
+// tree sets up a home and a Python environment with JAX's plugins for CUDA 12 and 13, and hides everything else on this machine.
 func tree(t *testing.T) (site, p12, p13 string) {
 	t.Helper()
 	for _, v := range []string{"PJRT_PLUGIN_LIBRARY_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CONDA_PREFIX", "VIRTUAL_ENV", PythonEnv, FolderEnv, "CUDA_HOME", "CUDA_PATH"} {
@@ -141,7 +141,7 @@ func TestPluginIsChosen(t *testing.T) {
 	}
 	expect("580.65.06", p13, inJAX)
 	expect("550.54.14", p12, inJAX) // too old for CUDA 13
-	expect("470.10", p13, inJAX)    // for none; the best is named, and Runs says why not
+	expect("470.10", p13, inJAX)    // too old for both; the best is returned, and Runs is false
 
 	installed := touch(t, filepath.Join(Folder(), "cuda12", "jax_plugins", "xla_cuda12", "xla_cuda_plugin.so"))
 	expect("580.65.06", installed, "installed by slotscope gpu install")
@@ -152,7 +152,7 @@ func TestPluginIsChosen(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(other, "pjrt-plugin-cuda.so"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	expect("", installed, "installed by slotscope gpu install") // a folder of a plugin's name is none
+	expect("", installed, "installed by slotscope gpu install") // a folder with a plugin's name is not a plugin
 	mine := touch(t, filepath.Join(other, "pjrt_c_api_cuda_plugin.so"))
 	expect("", mine, "$PJRT_PLUGIN_LIBRARY_PATH")
 }
@@ -176,22 +176,22 @@ func TestOutOfMemory(t *testing.T) {
 		want      string
 	}{
 		{"INTERNAL: no such kernel", Use{Batch: 128, Parameters: 1e6, Total: 24 * gib}, ""},
-		// 96 GiB for 512 images leave room for 126 of them on 24 GiB less 0.25 GiB of learned numbers.
+		// At 96 GiB for 512 images, 126 of them fit into 24 GiB minus 0.25 GiB of parameters.
 		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib}, "The GPU's memory of 24.0 GiB is too small for a batch of 512 images; 64 should fit."},
 		{"RESOURCE_EXHAUSTED: Allocator ran out of memory trying to allocate 48.50GiB", Use{Batch: 256, Parameters: 17260000, Total: 46068 << 20},
 			"The GPU's memory of 45.0 GiB is too small for a batch of 256 images; 128 should fit."},
-		// 48.5 GiB for 192 images: 0.92 of 24 GiB hold 86 of them.
+		// At 48.5 GiB for 192 images, 86 of them fit into 0.92 of 24 GiB.
 		{"RESOURCE_EXHAUSTED: Allocator ran out of memory trying to allocate 48.50GiB", Use{Batch: 192, Parameters: 17260000, Total: 24 * gib, Share: 0.92},
 			"The GPU's memory of 24.0 GiB is too small for a batch of 192 images; 64 should fit."},
 		{"CUDA_ERROR_OUT_OF_MEMORY: out of memory", Use{Batch: 96, Parameters: 1e6, Total: -1}, "The GPU's memory is too small for a batch of 96 images; 48 should fit."},
-		{"Out of memory", Use{Batch: 1, Parameters: 1e6, Total: 2 * gib}, "The GPU's memory of 2.0 GiB is too small for this network even with a batch of one image. A narrower preset may fit."},
-		// Beside 12 GiB of images there is room for 62 of the 512.
+		{"Out of memory", Use{Batch: 1, Parameters: 1e6, Total: 2 * gib}, "The GPU's memory of 2.0 GiB is too small for this network even with a batch of one image. Try a smaller preset."},
+		// In addition to 12 GiB of images, 62 of the 512 fit.
 		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 12 * gib},
-			"The GPU's memory of 24.0 GiB is too small for a batch of 512 images beside the dataset of 12.0 GiB; 32 should fit. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+			"The GPU's memory of 24.0 GiB is too small for a batch of 512 images in addition to the dataset of 12.0 GiB; 32 should fit. Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."},
 		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 24 * gib},
-			"The GPU's memory of 24.0 GiB is too small for this network beside the dataset of 24.0 GiB even with a batch of one image. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+			"The GPU's memory of 24.0 GiB is too small for this network in addition to the dataset of 24.0 GiB even with a batch of one image. Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."},
 		{wants, Use{Batch: 128, Parameters: 16777216, Total: 24 * gib, Dataset: 48 * gib, Copying: true},
-			"The GPU's memory of 24.0 GiB is too small for the dataset of 48.0 GiB, which takes twice that while it is copied there; a batch of 128 images was not tried. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+			"The GPU's memory of 24.0 GiB is too small for the dataset of 48.0 GiB, which takes twice that while it is copied; a batch of 128 images was not tried. Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."},
 	} {
 		got, ok := OutOfMemory(c.complaint, c.use)
 		if got != c.want || ok != (c.want != "") {
@@ -200,7 +200,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-func TestWatcherTellsEachMeasurementOnce(t *testing.T) {
+func TestWatcherReturnsEachMeasurementOnce(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "GPU-5f3c")
 	stub(t, "cat <<'E'\n"+twoGPUs+"E\n")
 	w := Watch(time.Hour)
@@ -214,19 +214,19 @@ func TestWatcherTellsEachMeasurementOnce(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if again := w.Take(); again != nil {
-		t.Errorf("told twice: %v", again)
+		t.Errorf("returned twice: %v", again)
 	}
 	if got := gpus[1].Series(); !reflect.DeepEqual(got, map[string]float64{"gpu/temperature": 34}) {
-		t.Errorf("a card that tells little tells %v", got)
+		t.Errorf("a card with few values returns %v", got)
 	}
 }
 
-// index is a small PyPI: JAX's plugin of two versions, and two libraries of NVIDIA of which some versions must not be taken.
+// index is a small fake PyPI with JAX's plugin for two architectures, and two NVIDIA libraries with some unsuitable versions.
 type index struct {
 	*httptest.Server
-	wheels map[string][]byte // by name of file
-	cut    atomic.Bool       // the next wheel ends in its middle
-	sent   atomic.Int64      // bytes of wheels
+	wheels map[string][]byte // by file name
+	cut    atomic.Bool       // whether to cut off the next wheel in the middle
+	sent   atomic.Int64      // bytes sent of wheels
 }
 
 func newIndex(t *testing.T) *index {
@@ -245,7 +245,7 @@ func newIndex(t *testing.T) *index {
 	return x
 }
 
-// add packs a wheel of names and contents in turn.
+// add adds a wheel; files alternates names and contents.
 func (x *index) add(t *testing.T, name string, files ...string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -324,7 +324,7 @@ func TestInstall(t *testing.T) {
 	os.Unsetenv("VIRTUAL_ENV")
 	x, dir := newIndex(t), t.TempDir()
 	t.Setenv(FolderEnv, dir)
-	x.cut.Store(true) // the connection breaks once: the rest is asked for, not the whole
+	x.cut.Store(true) // the connection breaks once, and only the rest is requested
 	var last Progress
 	o := x.options(dir)
 	o.Report = func(p Progress) { last = p }
@@ -343,7 +343,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("found %+v", found)
 	}
 	if last.Done != last.Of || last.Of == 0 || last.Done <= x.sent.Load() {
-		t.Errorf("progress ends at %+v; %d bytes came after the break", last, x.sent.Load())
+		t.Errorf("progress ends at %+v; %d bytes were sent after the break", last, x.sent.Load())
 	}
 	for _, gone := range []string{"wheels", "cuda13.part", filepath.Join("cuda13", "jax_cuda13_pjrt-0.7.1.dist-info")} {
 		if _, err := os.Stat(filepath.Join(dir, gone)); err == nil {
@@ -361,15 +361,15 @@ func TestInstallRefuses(t *testing.T) {
 		change func(*index, *InstallOptions)
 		want   string
 	}{
-		"a wheel that is not what was published": {func(x *index, o *InstallOptions) {
+		"a wheel with another checksum": {func(x *index, o *InstallOptions) {
 			x.Config.Handler.(*http.ServeMux).HandleFunc("/files/nvidia_nvvm-13.0.1-py3-none-manylinux2010_x86_64.whl", func(w http.ResponseWriter, _ *http.Request) {
 				w.Write(bytes.Repeat([]byte{1}, len(x.wheels["nvidia_nvvm-13.0.1-py3-none-manylinux2010_x86_64.whl"])))
 			})
-		}, "it was removed, so try again"},
-		"a version that there is not": {func(_ *index, o *InstallOptions) { o.Version = "9.9" }, "no version 9.9 of the package jax-cuda13-pjrt"},
-		"another CUDA":                {func(_ *index, o *InstallOptions) { o.CUDA = 11 }, "CUDA 12 and 13, not 11"},
-		"a processor without plugin":  {func(_ *index, o *InstallOptions) { o.Arch = "riscv64" }, "riscv64"},
-		"no folder":                   {func(_ *index, o *InstallOptions) { o.Dir = "" }, "--to"},
+		}, "it was removed, try again"},
+		"a missing version":          {func(_ *index, o *InstallOptions) { o.Version = "9.9" }, "has no version 9.9 of jax-cuda13-pjrt"},
+		"another CUDA":               {func(_ *index, o *InstallOptions) { o.CUDA = 11 }, "CUDA 12 and 13, not 11"},
+		"a processor without plugin": {func(_ *index, o *InstallOptions) { o.Arch = "riscv64" }, "riscv64"},
+		"no folder":                  {func(_ *index, o *InstallOptions) { o.Dir = "" }, "--to"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, dir := newIndex(t), t.TempDir()
@@ -385,7 +385,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-func TestInterruptedInstallGoesOn(t *testing.T) {
+func TestInterruptedInstallResumes(t *testing.T) {
 	x, dir := newIndex(t), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	o := x.options(dir)
@@ -409,7 +409,7 @@ func TestInterruptedInstallGoesOn(t *testing.T) {
 	}
 }
 
-// TestPythonsThatAreFound has JAX in a named environment, then in the one that python3 on the PATH leads to by two links.
+// TestPythonsThatAreFound finds JAX in the environment that python3 on the PATH leads to through two links, then in a named environment.
 func TestPythonsThatAreFound(t *testing.T) {
 	tree(t)
 	t.Setenv("VIRTUAL_ENV", "")
@@ -430,7 +430,7 @@ func TestPythonsThatAreFound(t *testing.T) {
 	}
 	t.Setenv("PATH", bin)
 	if got, _ := Find("cuda", ""); got.Path != inEnv {
-		t.Errorf("by links: %+v", got)
+		t.Errorf("through links: %+v", got)
 	}
 	named := t.TempDir()
 	t.Setenv(PythonEnv, named)

@@ -23,28 +23,28 @@ import (
 	"slotscope/model/data/fetch"
 )
 
-// IndexEnv names an index of Python packages with PyPI's JSON interface, instead of PyPI itself.
+// IndexEnv sets the URL of a Python package index with PyPI's JSON API, to use instead of PyPI.
 const IndexEnv = "SLOTSCOPE_PYPI"
 
-// InstallOptions say what to install, and where.
+// InstallOptions are the options of Install.
 type InstallOptions struct {
 	Dir     string // see Folder
 	CUDA    int    // 12 or 13
-	Version string // of JAX; empty for the newest
-	Index   string // of packages; empty for $SLOTSCOPE_PYPI or PyPI
-	Arch    string // as Go names it; empty for this machine's
+	Version string // version of JAX; empty for the newest
+	Index   string // package index; empty for $SLOTSCOPE_PYPI or PyPI
+	Arch    string // Go's name of the architecture; empty for this machine's
 	Fetch   *fetch.Fetcher
 	Report  func(Progress) // may be nil
 }
 
-// Progress is how far an installation is.
+// Progress is the progress of an installation.
 type Progress struct {
 	What     string
-	Done, Of int64 // bytes of everything
-	Kept     int64 // bytes that were here before
+	Done, Of int64 // total bytes of all files
+	Kept     int64 // bytes kept from an earlier installation attempt
 }
 
-// release is one file of a version of a package.
+// release is one file of a package version.
 type release struct {
 	Filename string            `json:"filename"`
 	URL      string            `json:"url"`
@@ -54,7 +54,7 @@ type release struct {
 	Digests  map[string]string `json:"digests"`
 }
 
-// project is what PyPI's JSON interface says of a package.
+// project is PyPI's JSON description of a package.
 type project struct {
 	Info struct {
 		Version      string   `json:"version"`
@@ -64,9 +64,9 @@ type project struct {
 	URLs     []release            `json:"urls"`
 }
 
-// Install downloads XLA's CUDA plugin and the libraries of NVIDIA that it needs, as JAX publishes them, compares each with its
-// published SHA-256, and lays them out under Dir as a Python environment would, which is how the plugin finds its libraries. A
-// download that was interrupted goes on; what is installed already is left alone; an older installation is replaced at the end.
+// Install downloads XLA's CUDA plugin, as published by JAX, and the NVIDIA libraries that it needs. It verifies their published SHA-256 and
+// lays them out under Dir like a Python environment, so that the plugin finds its libraries. It resumes interrupted downloads, does nothing
+// if the version is already installed, and replaces an older installation at the end.
 func Install(ctx context.Context, o InstallOptions) (Plugin, error) {
 	o.defaults()
 	if err := o.check(); err != nil {
@@ -82,7 +82,7 @@ func Install(ctx context.Context, o InstallOptions) (Plugin, error) {
 	}
 	store := filepath.Join(o.Dir, "wheels")
 	if err := os.MkdirAll(store, 0o755); err != nil {
-		return Plugin{}, fmt.Errorf("make the folder of XLA's plugin: %w", err)
+		return Plugin{}, fmt.Errorf("creating the folder for XLA's plugin: %w", err)
 	}
 	if err := o.download(ctx, store, wheels); err != nil {
 		return Plugin{}, err
@@ -116,22 +116,22 @@ func (o *InstallOptions) defaults() {
 func (o *InstallOptions) check() error {
 	switch {
 	case o.CUDA != 12 && o.CUDA != 13:
-		return fmt.Errorf("XLA's plugin is published for CUDA 12 and 13, not %d", o.CUDA)
+		return fmt.Errorf("XLA's plugin is available only for CUDA 12 and 13, not %d", o.CUDA)
 	case runtime.GOOS != "linux" || platforms[o.Arch] == nil:
-		return fmt.Errorf("XLA's CUDA plugin is published for Linux on amd64 and arm64; this is %s on %s", runtime.GOOS, o.Arch)
+		return fmt.Errorf("XLA's CUDA plugin is available only for Linux on amd64 and arm64; this machine is %s on %s", runtime.GOOS, o.Arch)
 	case o.Dir == "":
-		return errors.New("there is no folder to install XLA's plugin into: name one with --to")
+		return errors.New("no folder to install XLA's plugin in; choose one with --to")
 	}
 	return nil
 }
 
-// platforms are what names of wheels say of processors.
+// platforms are patterns of wheel names by architecture.
 var platforms = map[string]*regexp.Regexp{
 	"amd64": regexp.MustCompile(`-manylinux.*x86_64\.whl$`),
 	"arm64": regexp.MustCompile(`-manylinux.*aarch64\.whl$`),
 }
 
-// plan lists the wheels: the plugin of a version of JAX, and the newest of each library of NVIDIA that it accepts.
+// plan returns the wheels to install: the plugin of a version of JAX, and the newest accepted version of each NVIDIA library.
 func (o *InstallOptions) plan(ctx context.Context) (wheels []release, version string, err error) {
 	plugin, err := o.project(ctx, fmt.Sprintf("jax-cuda%d-pjrt", o.CUDA), o.Version)
 	if err != nil {
@@ -164,12 +164,12 @@ func (o *InstallOptions) plan(ctx context.Context) (wheels []release, version st
 		wheels = append(wheels, wheel)
 	}
 	if len(wheels) == 1 {
-		return nil, "", fmt.Errorf("JAX %s does not say which of NVIDIA's libraries it needs", version)
+		return nil, "", fmt.Errorf("JAX %s lists no NVIDIA libraries; choose another version with --version", version)
 	}
 	return wheels, version, nil
 }
 
-// newest is the wheel of the latest final version that a dependency accepts.
+// newest returns the wheel of the latest final version that a dependency accepts.
 func (o *InstallOptions) newest(ctx context.Context, d installer.PipDependency) (release, error) {
 	p, err := o.project(ctx, d.Package, "")
 	if err != nil {
@@ -183,14 +183,14 @@ func (o *InstallOptions) newest(ctx context.Context, d installer.PipDependency) 
 		}
 	}
 	if best == "" {
-		return release{}, fmt.Errorf("%s has no version that JAX accepts and this machine can use", d.Package)
+		return release{}, fmt.Errorf("%s has no version that works with JAX on this machine", d.Package)
 	}
 	return found, nil
 }
 
 var final = regexp.MustCompile(`^[0-9.]+(\.post[0-9]+)?$`)
 
-// wheel picks the file for this machine; libraries without a processor's name are none.
+// wheel returns the file for the architecture. Files without an architecture in their name do not count.
 func (o *InstallOptions) wheel(files []release) (release, bool) {
 	i := slices.IndexFunc(files, func(f release) bool {
 		return f.Type == "bdist_wheel" && !f.Yanked && platforms[o.Arch].MatchString(f.Filename) && f.Digests["sha256"] != ""
@@ -201,7 +201,7 @@ func (o *InstallOptions) wheel(files []release) (release, bool) {
 	return files[i], true
 }
 
-// project asks the index about a package, or about one version of it.
+// project requests the description of a package, or of one version of it, from the index.
 func (o *InstallOptions) project(ctx context.Context, name, version string) (p project, err error) {
 	address, err := url.JoinPath(o.Index, name, version, "json")
 	if err != nil {
@@ -215,14 +215,14 @@ func (o *InstallOptions) project(ctx context.Context, name, version string) (p p
 	}
 	reply, err := o.Fetch.Client.Do(req)
 	if err != nil {
-		return p, fmt.Errorf("asking about the package %s: %w", name, err)
+		return p, fmt.Errorf("looking up package %s: %w", name, err)
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode == http.StatusNotFound {
-		return p, fmt.Errorf("there is no version %s of the package %s at %s", or(version, "at all"), name, o.Index)
+		return p, fmt.Errorf("the package index %s has no version %s of %s", o.Index, or(version, "at all"), name)
 	}
 	if reply.StatusCode != http.StatusOK {
-		return p, fmt.Errorf("%s answers %s", address, reply.Status)
+		return p, fmt.Errorf("%s responded with status %s", address, reply.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(reply.Body, 256<<20)).Decode(&p); err != nil {
 		return p, fmt.Errorf("%s cannot be parsed: %w", address, err)
@@ -237,7 +237,7 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// download gets every wheel and compares it with its sum; one that differs is removed, so that the next call begins it anew.
+// download downloads every wheel and verifies its checksum. A wheel that differs is removed, so that the next call downloads it again.
 func (o *InstallOptions) download(ctx context.Context, store string, wheels []release) error {
 	dir, err := os.OpenRoot(store)
 	if err != nil {
@@ -251,7 +251,7 @@ func (o *InstallOptions) download(ctx context.Context, store string, wheels []re
 	}
 	for _, w := range wheels {
 		if path.Base(w.Filename) != w.Filename {
-			return fmt.Errorf("the index names %q, which is not a file name", w.Filename)
+			return fmt.Errorf("the package index lists %q, which is not a file name", w.Filename)
 		}
 		before := p.Done
 		p.What = w.Filename
@@ -264,7 +264,7 @@ func (o *InstallOptions) download(ctx context.Context, store string, wheels []re
 			if ctx.Err() == nil {
 				dir.Remove(w.Filename)
 			}
-			return fmt.Errorf("%w; it was removed, so try again", err)
+			return fmt.Errorf("%w; it was removed, try again", err)
 		}
 		p.Done = before + w.Size
 		o.Report(p)
@@ -272,7 +272,7 @@ func (o *InstallOptions) download(ctx context.Context, store string, wheels []re
 	return nil
 }
 
-// has is how many bytes of a wheel are here from an earlier call.
+// has returns the number of bytes of a wheel that an earlier call downloaded.
 func (o *InstallOptions) has(dir *os.Root, w release) int64 {
 	for _, name := range []string{w.Filename, w.Filename + ".part"} {
 		if stat, err := dir.Stat(name); err == nil {
@@ -282,14 +282,14 @@ func (o *InstallOptions) has(dir *os.Root, w release) int64 {
 	return 0
 }
 
-// layOut unpacks the wheels beside the present installation, then puts the new one in its place.
+// layOut unpacks the wheels next to the current installation, then replaces it.
 func (o *InstallOptions) layOut(ctx context.Context, store string, wheels []release, version, final string) error {
 	draft := final + ".part"
 	if err := os.RemoveAll(draft); err != nil {
-		return fmt.Errorf("remove what an earlier installation left: %w", err)
+		return fmt.Errorf("removing an incomplete installation: %w", err)
 	}
 	if err := os.MkdirAll(draft, 0o755); err != nil {
-		return fmt.Errorf("make the folder of XLA's plugin: %w", err)
+		return fmt.Errorf("creating the folder for XLA's plugin: %w", err)
 	}
 	root, err := os.OpenRoot(draft)
 	if err != nil {
@@ -298,19 +298,19 @@ func (o *InstallOptions) layOut(ctx context.Context, store string, wheels []rele
 	defer root.Close()
 	for _, w := range wheels {
 		if err := unpack(ctx, filepath.Join(store, w.Filename), root); err != nil {
-			return fmt.Errorf("unpack %s: %w", w.Filename, err)
+			return fmt.Errorf("unpacking %s: %w", w.Filename, err)
 		}
 	}
 	if err := root.WriteFile("version", []byte(version+"\n"), 0o644); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(final); err != nil {
-		return fmt.Errorf("remove the earlier installation: %w", err)
+		return fmt.Errorf("removing the earlier installation: %w", err)
 	}
 	return os.Rename(draft, final)
 }
 
-// unpack writes the files of a wheel that are not Python's own records. Names cannot lead out of root.
+// unpack writes the files of a wheel except Python metadata. Names cannot lead out of root.
 func unpack(ctx context.Context, wheel string, root *os.Root) error {
 	z, err := zip.OpenReader(wheel)
 	if err != nil {
@@ -349,11 +349,11 @@ func extract(f *zip.File, root *os.Root) error {
 	return errors.Join(err, to.Close())
 }
 
-// installed describes the plugin in a folder.
+// installed returns the plugin in a folder.
 func (o *InstallOptions) installed(dir string) (Plugin, error) {
 	found := matches([]string{filepath.Join(dir, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so")})
 	if len(found) == 0 {
-		return Plugin{}, fmt.Errorf("%s has no jax_plugins/xla_cuda%d/xla_cuda_plugin.so after installation: JAX changed its layout; choose an older version with --version", dir, o.CUDA)
+		return Plugin{}, fmt.Errorf("%s has no jax_plugins/xla_cuda%d/xla_cuda_plugin.so after installation; JAX may have changed its layout, so choose an older version with --version", dir, o.CUDA)
 	}
 	return Plugin{Path: found[0], Data: dataDir(found[0]), CUDA: o.CUDA, Place: "installed by slotscope gpu install"}, nil
 }

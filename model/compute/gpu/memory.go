@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// exhausted are the words with which XLA says that a GPU's memory did not suffice.
+// exhausted are the phrases with which XLA reports that a GPU ran out of memory.
 var exhausted = []string{"RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "CUDA_ERROR_OUT_OF_MEMORY"}
 
 var wanted = regexp.MustCompile(`(?i)(?:allocate|allocating|requested)\s+([0-9.]+)\s?(GiB|MiB|KiB|bytes|B)?`)
 
-// Use is what a run wanted of a GPU's memory when that did not suffice. Amounts are in bytes.
+// Use describes the memory demand of a run when a GPU ran out of memory. Amounts are in bytes.
 type Use struct {
 	Batch      int
 	Parameters int
-	Total      int64   // of the GPU; −1 where it is not known
-	Share      float64 // of it that the run may take; 0 for all
-	Dataset    int64   // that lies on the GPU, or was being copied there; 0 for none
-	Copying    bool    // the dataset was being copied, which takes its size twice; no step had begun
+	Total      int64   // memory of the GPU; −1 if unknown
+	Share      float64 // share of it that the run may use; 0 for all
+	Dataset    int64   // size of the dataset on the GPU, or being copied there; 0 for none
+	Copying    bool    // whether the dataset was being copied, which takes twice its size; no step had started
 }
 
-// OutOfMemory turns XLA's complaint into a sentence that says what would fit: which batch, or the dataset elsewhere. ok is false for any
-// other error.
+// OutOfMemory turns XLA's error into a message that says what would fit: a smaller batch, or the dataset on the host. ok is false for other
+// errors.
 //
-// What a step needs grows with the batch but for the learned numbers, each of which takes 16 bytes (itself, its gradient and AdamW's
-// two means), and for the dataset. Where the GPU's memory is not known, half the batch is proposed.
+// The memory of a step is proportional to the batch, except for the parameters, which take 16 bytes each (the parameter, its gradient and
+// AdamW's two moments), and the dataset. If the GPU's memory is unknown, half the batch is suggested.
 func OutOfMemory(complaint string, u Use) (sentence string, ok bool) {
 	for _, words := range exhausted {
 		ok = ok || strings.Contains(complaint, words)
@@ -39,11 +39,11 @@ func OutOfMemory(complaint string, u Use) (sentence string, ok bool) {
 		room = " of " + gibibytes(u.Total)
 	}
 	if u.Dataset > 0 {
-		beside = fmt.Sprintf(" beside the dataset of %s", gibibytes(u.Dataset))
-		elsewhere = " With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."
+		beside = fmt.Sprintf(" in addition to the dataset of %s", gibibytes(u.Dataset))
+		elsewhere = " Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."
 	}
 	if u.Copying {
-		return fmt.Sprintf("The GPU's memory%s is too small for the dataset of %s, which takes twice that while it is copied there; a batch of %d images was not tried.%s",
+		return fmt.Sprintf("The GPU's memory%s is too small for the dataset of %s, which takes twice that while it is copied; a batch of %d images was not tried.%s",
 			room, gibibytes(u.Dataset), u.Batch, elsewhere), true
 	}
 	fits := u.fits(bytesIn(complaint))
@@ -51,12 +51,12 @@ func OutOfMemory(complaint string, u Use) (sentence string, ok bool) {
 		if u.Dataset > 0 {
 			return fmt.Sprintf("The GPU's memory%s is too small for this network%s even with a batch of one image.%s", room, beside, elsewhere), true
 		}
-		return fmt.Sprintf("The GPU's memory%s is too small for this network even with a batch of one image. A narrower preset may fit.", room), true
+		return fmt.Sprintf("The GPU's memory%s is too small for this network even with a batch of one image. Try a smaller preset.", room), true
 	}
 	return fmt.Sprintf("The GPU's memory%s is too small for a batch of %d images%s; %d should fit.%s", room, u.Batch, beside, fits, elsewhere), true
 }
 
-// fits is how many images there is room for: half the batch at most, and else a power of two; asked is what the batch wanted at once.
+// fits returns the number of images that fit: a power of two, or at most half the batch. asked is the size of the failed allocation.
 func (u Use) fits(asked int64) int {
 	share := u.Share
 	if share == 0 {
@@ -72,7 +72,7 @@ func (u Use) fits(asked int64) int {
 	return min(u.Batch/2, powerOfTwo(int(float64(u.Batch)*float64(free)/float64(asked))))
 }
 
-// bytesIn is the largest amount that a complaint names.
+// bytesIn returns the largest amount in an error message.
 func bytesIn(complaint string) (most int64) {
 	for _, m := range wanted.FindAllStringSubmatch(complaint, -1) {
 		v, err := strconv.ParseFloat(m[1], 64)
@@ -92,7 +92,7 @@ func bytesIn(complaint string) (most int64) {
 	return most
 }
 
-// powerOfTwo is the largest power of two up to n.
+// powerOfTwo returns the largest power of two up to n.
 func powerOfTwo(n int) int {
 	p := 0
 	for q := 1; q <= n; q *= 2 {

@@ -1,5 +1,4 @@
-// Package gpu finds NVIDIA GPUs and XLA's plugin for them, installs the plugin, and watches a GPU while a run uses it. It loads
-// nothing itself.
+// Package gpu finds NVIDIA GPUs and XLA plugins for them, installs plugins, and monitors a GPU while a run uses it. It does not load plugins.
 package gpu
 
 import (
@@ -15,29 +14,29 @@ import (
 	"time"
 )
 
-// GPU is one NVIDIA GPU and how it was when it was asked. What it does not tell is −1.
+// GPU is one NVIDIA GPU and its state when queried. Unknown numbers are −1.
 type GPU struct {
-	Index       int     `json:"index"` // by PCI bus, as nvidia-smi counts
+	Index       int     `json:"index"` // in PCI bus order, as in nvidia-smi
 	UUID        string  `json:"uuid"`
 	Name        string  `json:"name"`
 	Driver      string  `json:"driver"`
 	Memory      int64   `json:"memory"`      // bytes
-	Used        int64   `json:"memory_used"` // bytes, by every process
+	Used        int64   `json:"memory_used"` // bytes used by all processes
 	Utilization float64 `json:"utilization"` // percent of time with a kernel running
 	Temperature float64 `json:"temperature"` // °C
 	Power       float64 `json:"power"`       // W
 }
 
-// patience bounds an answer of nvidia-smi, which takes seconds where the driver must be woken.
+// patience is the timeout of nvidia-smi, which takes seconds if the driver has to be loaded.
 const patience = 20 * time.Second
 
-// columns are what nvidia-smi is asked for, in order.
+// columns are the queried fields, in order.
 var columns = []string{"index", "uuid", "name", "driver_version", "memory.total", "memory.used", "utilization.gpu", "temperature.gpu", "power.draw"}
 
-// places are where nvidia-smi lies when it is not on the PATH; the last is Windows' subsystem for Linux.
+// places are the paths of nvidia-smi to try: the PATH, then usual places; the last is that of the Windows Subsystem for Linux.
 var places = []string{"nvidia-smi", "/usr/bin/nvidia-smi", "/usr/local/nvidia/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"}
 
-// Query asks nvidia-smi for every GPU. The error is a sentence's end, as in "nvidia-smi is not installed".
+// Query lists all GPUs with nvidia-smi. The error is a clause, as in "nvidia-smi is not installed".
 func Query(ctx context.Context) ([]GPU, error) {
 	tool := ""
 	for _, place := range places {
@@ -47,14 +46,14 @@ func Query(ctx context.Context) ([]GPU, error) {
 		}
 	}
 	if tool == "" {
-		return nil, errors.New("nvidia-smi, which comes with NVIDIA's driver, is not installed")
+		return nil, errors.New("nvidia-smi, which is part of the NVIDIA driver, is not installed")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, tool, "--query-gpu="+strings.Join(columns, ","), "--format=csv,noheader,nounits").CombinedOutput()
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("nvidia-smi did not answer within %v", patience)
+			return nil, fmt.Errorf("nvidia-smi did not respond within %v", patience)
 		}
 		if said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n"); said != "" {
 			return nil, fmt.Errorf("nvidia-smi failed (%v): %s", err, said)
@@ -64,7 +63,7 @@ func Query(ctx context.Context) ([]GPU, error) {
 	return parse(string(out))
 }
 
-// parse reads nvidia-smi's lines.
+// parse parses nvidia-smi's output.
 func parse(out string) ([]GPU, error) {
 	r := csv.NewReader(strings.NewReader(out))
 	r.TrimLeadingSpace, r.FieldsPerRecord = true, len(columns)
@@ -84,7 +83,7 @@ func parse(out string) ([]GPU, error) {
 	return all, nil
 }
 
-// number reads a number, −1 for "[N/A]" and the like.
+// number parses a number; "[N/A]" and other text give −1.
 func number(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -101,8 +100,8 @@ func mebibytes(text string) int64 {
 	return int64(v) << 20
 }
 
-// Visible are those of all GPUs that CUDA_VISIBLE_DEVICES lets this process use, in its order; set says whether it is set.
-// Numbers are taken to count by PCI bus. As CUDA does, it stops at the first that does not exist.
+// Visible returns the GPUs that CUDA_VISIBLE_DEVICES allows, in its order; set reports whether the variable is set. Numbers are assumed to
+// be in PCI bus order. Like CUDA, it stops at the first device that does not exist.
 func Visible(all []GPU, devices string, set bool) []GPU {
 	if !set {
 		return all
@@ -121,7 +120,7 @@ func Visible(all []GPU, devices string, set bool) []GPU {
 	return seen
 }
 
-// Here are the GPUs that this process may use. Where nvidia-smi cannot say, the error says why, and devices in /dev count.
+// Here returns the GPUs that this process may use. If nvidia-smi fails, it returns the devices in /dev together with the error.
 func Here(ctx context.Context) ([]GPU, error) {
 	devices, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
 	if set && (devices == "" || strings.HasPrefix(devices, "-1")) {
@@ -132,19 +131,19 @@ func Here(ctx context.Context) ([]GPU, error) {
 		return devicesIn("/dev"), err
 	}
 	if len(all) == 0 {
-		return nil, errors.New("nvidia-smi lists no GPU")
+		return nil, errors.New("nvidia-smi lists no GPUs")
 	}
 	if strings.HasPrefix(devices, "MIG-") { // a slice of one GPU; nvidia-smi lists whole ones
 		return all[:min(1, len(all))], nil
 	}
 	seen := Visible(all, devices, set)
 	if len(seen) == 0 {
-		return nil, fmt.Errorf("of %d GPUs, CUDA_VISIBLE_DEVICES=%s names none", len(all), devices)
+		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s matches none of the %d GPUs", devices, len(all))
 	}
 	return seen, nil
 }
 
-// devicesIn counts the driver's device files, which is all that can be known without nvidia-smi.
+// devicesIn returns a GPU for each device file of the driver, which is all that is known without nvidia-smi.
 func devicesIn(dev string) []GPU {
 	entries, _ := os.ReadDir(dev)
 	var all []GPU

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Watcher asks a GPU again and again how it is, apart from the run that uses it.
+// Watcher queries a GPU periodically in its own goroutine.
 type Watcher struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
 	mu   sync.Mutex
-	last *GPU // not yet taken
+	last *GPU // latest state; nil once taken
 }
 
-// Watch asks the first GPU that this process may use every so often, until Stop.
+// Watch queries the first GPU that this process may use at an interval, until Stop.
 func Watch(every time.Duration) *Watcher {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Watcher{cancel: cancel, ended: make(chan struct{})}
@@ -40,7 +40,7 @@ func (w *Watcher) loop(ctx context.Context, every time.Duration) {
 	}
 }
 
-// Take returns what was learned since the last call as series of a point; nil where nothing was.
+// Take returns the latest state since the last call as series of a point, or nil if there is none.
 func (w *Watcher) Take() map[string]float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,8 +52,8 @@ func (w *Watcher) Take() map[string]float64 {
 	return g.Series()
 }
 
-// Series are a GPU's measurements under their names: gpu/utilization in percent, gpu/memory in GiB, gpu/temperature in °C,
-// gpu/power in W. What it does not tell is left out.
+// Series returns a GPU's measurements by name: gpu/utilization in percent, gpu/memory in GiB, gpu/temperature in °C, gpu/power in W. Unknown
+// values are omitted.
 func (g GPU) Series() map[string]float64 {
 	values := map[string]float64{}
 	for name, v := range map[string]float64{"gpu/utilization": g.Utilization, "gpu/memory": float64(g.Used) / (1 << 30), "gpu/temperature": g.Temperature, "gpu/power": g.Power} {
@@ -64,13 +64,13 @@ func (g GPU) Series() map[string]float64 {
 	return values
 }
 
-// Stop ends the asking and waits for it.
+// Stop stops the goroutine and waits for it.
 func (w *Watcher) Stop() {
 	w.cancel()
 	<-w.ended
 }
 
-// Total is the memory in bytes of the first GPU that this process may use, −1 where it cannot be known.
+// Total returns the memory in bytes of the first GPU that this process may use, or −1 if unknown.
 func Total() int64 {
 	seen, err := Here(context.Background())
 	if err != nil || len(seen) == 0 {

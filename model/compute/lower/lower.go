@@ -1,7 +1,7 @@
 //go:build cgo
 
-// Package lower writes graphs as the StableHLO programs that XLA compiles, through GoMLX's XLA backend, but without a plugin and so
-// without a device: an operation that the backend refuses is found on any machine. Nothing can be executed.
+// Package lower translates graphs to the StableHLO programs that XLA compiles, with GoMLX's XLA backend but without a plugin or a device, to
+// detect operations that the backend does not support on any machine. It cannot execute programs.
 package lower
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/gomlx/gomlx/backends/xla"
 )
 
-// ErrLowered is what compiling ends with, once the program is written.
-var ErrLowered = errors.New("the program is written; without a plugin it is not compiled")
+// ErrLowered is returned by Compile once the program is written.
+var ErrLowered = errors.New("the program was written but not compiled, since there is no plugin")
 
-// Backend is XLA's for so many devices, none of which is there.
+// Backend is an XLA backend for nonexistent devices.
 type Backend struct {
 	*xla.Backend
 
@@ -28,7 +28,7 @@ type Backend struct {
 	programs []string
 }
 
-// New gives the backend what its builders ask for: that there is a plugin, a client and a number of devices.
+// New returns a backend with what its builders need: a plugin, a client and a number of devices.
 func New(devices int) *Backend {
 	b := new(xla.Backend)
 	set(b, "plugin", new(pjrt.Plugin))
@@ -38,20 +38,20 @@ func New(devices int) *Backend {
 	return &Backend{Backend: b}
 }
 
-// Programs are those written so far, in their order.
+// Programs returns the programs written so far, in order.
 func (b *Backend) Programs() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.programs...)
 }
 
-// Finalize frees nothing, for there is nothing.
+// Finalize does nothing.
 func (b *Backend) Finalize() {}
 
-// IsFinalized is never true.
+// IsFinalized returns false.
 func (b *Backend) IsFinalized() bool { return false }
 
-// Builder is XLA's, but for Compile.
+// Builder returns XLA's builder with a different Compile.
 func (b *Backend) Builder(name string) backends.Builder {
 	return &builder{b.Backend.Builder(name).(*xla.Builder), b}
 }
@@ -61,7 +61,7 @@ type builder struct {
 	to *Backend
 }
 
-// Compile has XLA's builder write the program, and ends with ErrLowered where that succeeds.
+// Compile writes the program with XLA's builder and returns ErrLowered on success.
 func (b *builder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
 	refused := b.write(outputs, shardings)
 	program, err := get[*stablehlo.Builder](b.Builder, "builder").Build()
@@ -74,7 +74,7 @@ func (b *builder) Compile(outputs []backends.Op, shardings []*backends.ShardingS
 	return nil, ErrLowered
 }
 
-// write ends with an error, at the latest for want of a plugin; asking how many devices it has is a panic.
+// write always returns an error, at the latest because there is no plugin. It recovers from a panic of the missing plugin.
 func (b *builder) write(outputs []backends.Op, shardings []*backends.ShardingSpec) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -85,7 +85,7 @@ func (b *builder) write(outputs []backends.Op, shardings []*backends.ShardingSpe
 	return err
 }
 
-// set and get reach fields that the backend keeps to itself.
+// set and get access unexported fields of the backend.
 func set(of any, name string, value any) {
 	field := reflect.ValueOf(of).Elem().FieldByName(name)
 	reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().Set(reflect.ValueOf(value))

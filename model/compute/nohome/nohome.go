@@ -1,11 +1,10 @@
-// Package nohome keeps XLA's library quiet where $HOME is not set: it complains on standard error while it is initialised. Packages are
-// initialised in the order of their import paths once their imports are, so one that imports syscall alone comes before any that
-// imports os.
+// Package nohome prevents XLA's library from printing an error during initialisation if $HOME is not set. Packages are initialised in the
+// order of their import paths once their imports are, so a package that imports only syscall is initialised before any that imports os.
 package nohome
 
 import "syscall"
 
-// missing says that $HOME was not set when the program started.
+// missing reports whether $HOME was not set when the program started.
 var missing bool
 
 func init() {
@@ -14,7 +13,7 @@ func init() {
 	}
 }
 
-// Restore takes away the $HOME that init has made up. Importers call it from their own init, after that of XLA.
+// Restore unsets the $HOME that init has set. Importers call it from their own init, after that of XLA.
 func Restore() {
 	if missing {
 		missing = false
