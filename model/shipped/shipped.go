@@ -1,8 +1,7 @@
-// Package shipped holds the trained runs that are part of the program, as run folders with their checkpoint in float16. A server,
-// or a command that names one, puts them into its data folder, where they are runs like any other; the playground can use them
-// without a data folder too.
+// Package shipped embeds the trained runs that ship with the program, as run folders with their checkpoint in float16. A server, or a command
+// given one of their IDs, copies them to its data folder, where they are ordinary runs. The playground can also use them without a data folder.
 //
-// model/shipped/pick makes the folders from finished runs.
+// model/shipped/pick creates the folders from finished runs.
 package shipped
 
 import (
@@ -25,7 +24,7 @@ import (
 //go:embed all:runs all:probes
 var embedded embed.FS
 
-// Probes are the probes that read images for the scores of the shipped runs.
+// Probes returns the probes used for the scores of the shipped runs.
 func Probes() fs.FS {
 	files, err := fs.Sub(embedded, "probes")
 	if err != nil {
@@ -34,19 +33,19 @@ func Probes() fs.FS {
 	return files
 }
 
-// OrderFile lists the runs, the one shown first first.
+// OrderFile lists the run IDs in the order in which they are shown.
 const OrderFile = "order.json"
 
-// UsageFile holds how often each slot takes each code, counted when the run was picked; it stays in the program.
+// UsageFile has the code counts of each slot, from when the run was picked. It is not copied to data folders.
 const UsageFile = "usage.json"
 
-// Run is a run folder inside the program.
+// Run is an embedded run folder.
 type Run struct {
 	ID    string
 	Files fs.FS
 }
 
-// Runs are the shipped runs, the one shown first first; none where the program was built without them.
+// Runs returns the shipped runs in the order in which they are shown; none if the program was built without them.
 func Runs() []Run { return all() }
 
 var all = sync.OnceValue(func() []Run {
@@ -80,11 +79,11 @@ func read(files fs.FS) ([]Run, error) {
 	return out, nil
 }
 
-// Checkpoint is the path of a run's checkpoint below Files.
+// Checkpoint returns the path of a run's checkpoint in Files.
 func (r Run) Checkpoint() (string, error) {
 	found, err := fs.Glob(r.Files, "checkpoints/step-*.safetensors")
 	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("shipped run %s has %d checkpoints, not one", r.ID, len(found))
+		err = fmt.Errorf("shipped run %s has %d checkpoints, want 1", r.ID, len(found))
 	}
 	if err != nil {
 		return "", err
@@ -92,17 +91,16 @@ func (r Run) Checkpoint() (string, error) {
 	return found[0], nil
 }
 
-// placedFile, in a data folder, lists the shipped runs that were put into it, so that one that its owner deleted does not return.
+// placedFile is the file in a data folder that lists the shipped runs copied to it, so that deleted ones are not copied again.
 const placedFile = "shipped.json"
 
-// Place puts the shipped runs into a data folder, each once in the folder's life. What fails, on a full disk say, is tried again by
-// the next call.
+// Place copies the shipped runs to a data folder, each only once ever. The next call retries those that failed, for example on a full disk.
 func Place(d *folder.Data) error { return place(d, Runs()) }
 
-// PlaceNamed is Place for those of the shipped runs that are among ids.
+// PlaceNamed is Place for the shipped runs in ids.
 func PlaceNamed(d *folder.Data, ids []string) error { return place(d, named(ids)) }
 
-// Has tells whether a shipped run is among ids.
+// Has reports whether ids contains a shipped run.
 func Has(ids []string) bool { return len(named(ids)) > 0 }
 
 func named(ids []string) (runs []Run) {
@@ -127,7 +125,7 @@ func place(d *folder.Data, runs []Run) error {
 			continue
 		}
 		err := d.Adopt(r.ID, r.Files, func(name string) bool { return name != UsageFile })
-		if err != nil && !errors.Is(err, model.ErrConflict) { // a run of that name is there: it is the owner's
+		if err != nil && !errors.Is(err, model.ErrConflict) { // on a conflict, the existing run is the user's
 			errs = append(errs, err)
 			continue
 		}
@@ -149,7 +147,7 @@ func readPlaced(at string) ([]string, error) {
 		err = json.Unmarshal(raw, &ids)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s, the list of shipped runs that were put here, cannot be read, so none is added; delete it to have them again: %w", at, err)
+		return nil, fmt.Errorf("cannot read %s, the list of shipped runs already copied, so none were added; delete it to copy them again: %w", at, err)
 	}
 	return ids, nil
 }

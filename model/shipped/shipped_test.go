@@ -14,7 +14,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// TestRuns: every shipped run is a finished, evaluated run with one checkpoint, and together they take at most 8 MB, their dataset's probe aside.
+// TestRuns: every shipped run is finished and evaluated and has one checkpoint. Together they take at most 8 MB, without their dataset's probe.
 func TestRuns(t *testing.T) {
 	runs, err := read(embedded)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s: no full evaluation (%v)", r.ID, err)
 		}
 		if s, err := f.Scores(); err == nil && !slices.Contains(probes, s.Probe) {
-			t.Errorf("%s: the probe that read its images does not ship with it", r.ID)
+			t.Errorf("%s: the probe used for its scores is not embedded", r.ID)
 		}
 		if points, _, err := f.Tail(0); err != nil || len(points) < 100 || points[len(points)-1].Step != status.Step {
 			t.Errorf("%s: %d points (%v)", r.ID, len(points), err)
@@ -54,7 +54,7 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s: %d damaged points (%v)", r.ID, n, err)
 		}
 		if _, err := os.Stat(filepath.Join(f.Dir(), UsageFile)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %s was put into the run's folder (%v)", r.ID, UsageFile, err)
+			t.Errorf("%s: %s was copied to the run's folder (%v)", r.ID, UsageFile, err)
 		}
 		err = fs.WalkDir(r.Files, ".", func(_ string, e fs.DirEntry, err error) error {
 			if info, statErr := e.Info(); statErr == nil && !e.IsDir() {
@@ -71,7 +71,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// probeSums are the sums of the probes that ship.
+// probeSums returns the sums of the embedded probes.
 func probeSums(t *testing.T) (sums []string) {
 	t.Helper()
 	names, err := fs.Glob(Probes(), "*.safetensors")
@@ -109,8 +109,7 @@ func some(names ...string) (out []Run) {
 	return out
 }
 
-// TestPlace puts each run into a data folder once in its life: not again after its owner deleted it, and never over a folder of the
-// owner's.
+// TestPlace: each run is copied to a data folder only once ever, not again after it was deleted, and never over an existing folder.
 func TestPlace(t *testing.T) {
 	root := dataFolder(t)
 	mine := root.RunDir("b")
@@ -124,7 +123,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("the checkpoint reads %q (%v)", got, err)
 	}
 	if left, err := os.ReadDir(mine); err != nil || len(left) != 0 {
-		t.Errorf("the owner's folder holds %v (%v)", left, err)
+		t.Errorf("the existing folder contains %v (%v)", left, err)
 	}
 	if err := root.Remove("a"); err != nil {
 		t.Fatal(err)
@@ -133,7 +132,7 @@ func TestPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := root.Open("a"); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("the deleted run is back (%v)", err)
+		t.Errorf("the deleted run was copied again (%v)", err)
 	}
 	f, err := root.Open("c")
 	if err != nil {
@@ -142,17 +141,17 @@ func TestPlace(t *testing.T) {
 	f.Close()
 }
 
-// TestPlaceAgain: what fails leaves nothing half made, and is tried again.
+// TestPlaceAgain: a failed copy leaves no partial run and is retried.
 func TestPlaceAgain(t *testing.T) {
 	root := dataFolder(t)
 	broken := some("a")
 	broken[0].Files.(fstest.MapFS)["config.json"] = &fstest.MapFile{Data: []byte(`{`)}
 	if err := place(root, append(broken, some("b")...)); err == nil {
-		t.Error("a damaged run was put into the data folder")
+		t.Error("place accepts a damaged run")
 	}
 	entries, err := os.ReadDir(filepath.Join(root.Dir(), "runs"))
 	if err != nil || len(entries) != 1 || entries[0].Name() != "b" {
-		t.Errorf("runs holds %v (%v)", entries, err)
+		t.Errorf("runs contains %v (%v)", entries, err)
 	}
 	if err := place(root, some("a", "b")); err != nil {
 		t.Fatal(err)
@@ -166,6 +165,6 @@ func TestPlaceAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := place(root, some("d")); err == nil {
-		t.Error("a damaged list passes")
+		t.Error("place accepts a damaged list")
 	}
 }

@@ -1,14 +1,14 @@
-// Command pick chooses finished runs and puts them, with weights in float16, among those that the program ships:
+// Command pick selects finished runs and adds them, with weights in float16, to those that ship with the program:
 //
 //	go run ./model/shipped/pick --data DIR hrr-small=RUN,RUN,RUN betavae-small=RUN,RUN,RUN …
 //
-// What ships already and is not named stays.
+// Shipped runs with other names are kept.
 //
-// Of each list it takes the run with the highest InfoM in its full evaluation, the score by which the paper selects; with --psnr, of those
-// whose PSNR is at least so high, so that what is shown can be seen. The runs of a list are of one model and dataset; where they differ in more than their seed, the sentence that says how the run was chosen names what they differ in,
-// and --note adds how they came to be tried. The rounded
-// weights are evaluated anew, so that the scores are theirs; pick says how many codes differ from those of the run's own weights, and
-// refuses where more than one in 1,000 does or PSNR moves by more than 0.02 dB.
+// From each list it selects the run with the highest InfoM in its full evaluation, as in the paper. With --psnr, it considers only runs with at
+// least this PSNR, so that images are recognizable. The runs of a list must have the same model and dataset. The notes of the selected run list
+// the seeds and all other settings in which the candidates differ; --note adds how they were found. pick evaluates the rounded weights again, so
+// that the scores are theirs. It logs how many codes differ from those of the original weights, and fails if more than one in 1,000 differs or
+// PSNR changes by more than 0.02 dB.
 package main
 
 import (
@@ -43,18 +43,18 @@ import (
 )
 
 const (
-	leastSeeds = 3    // that a run is chosen among
-	mostShift  = 0.02 // dB of PSNR by which float16 may move a run
-	mostCodes  = 1e-3 // share of codes that may differ
-	stride     = 100  // steps between the points that are kept, beside those that hold more than the losses
+	leastSeeds = 3    // minimum number of seeds to select from
+	mostShift  = 0.02 // maximum change of PSNR by float16, in dB
+	mostCodes  = 1e-3 // maximum share of codes that differ
+	stride     = 100  // steps between the points that are kept, besides those with more than the losses
 )
 
 func main() {
 	log.SetFlags(0)
 	dataDir := flag.String("data", "data", "data folder of the runs")
-	out := flag.String("out", "model/shipped/runs", "folder that the program embeds")
-	least := flag.Float64("psnr", 0, "the least PSNR, in dB, of a run that is chosen")
-	note := flag.String("note", "", "a sentence on how the candidates were found, for the notes of the runs")
+	out := flag.String("out", "model/shipped/runs", "folder of the embedded runs")
+	least := flag.Float64("psnr", 0, "minimum PSNR of a run in dB")
+	note := flag.String("note", "", "sentence on how the candidates were found, added to the runs' notes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -65,7 +65,7 @@ func main() {
 
 func pickAll(ctx context.Context, dataDir, out, note string, least float64, lists []string) error {
 	if len(lists) == 0 {
-		return errors.New("name the runs: NAME=RUN,RUN,RUN …")
+		return errors.New("no runs given; use NAME=RUN,RUN,RUN …")
 	}
 	root, err := folder.Root(dataDir)
 	if err != nil {
@@ -97,7 +97,7 @@ func pickAll(ctx context.Context, dataDir, out, note string, least float64, list
 	return os.WriteFile(filepath.Join(out, shipped.OrderFile), append(raw, '\n'), 0o644)
 }
 
-// shippedNow lists the runs in the program's folder, the one shown first first.
+// shippedNow returns the IDs of the embedded runs in the order in which they are shown.
 func shippedNow(out string) (ids []string, err error) {
 	raw, err := os.ReadFile(filepath.Join(out, shipped.OrderFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,18 +112,18 @@ func shippedNow(out string) (ids []string, err error) {
 type picker struct {
 	root   *folder.Data
 	engine *compute.Engine
-	dir    string  // where the run goes
+	dir    string  // folder of the shipped run
 	note   string  // how the candidates were found
-	least  float64 // PSNR of a run that is chosen, in dB
+	least  float64 // minimum PSNR in dB
 }
 
 type candidate struct {
 	id     string
 	cfg    model.Config
-	label  string // its seed, and what else tells it from the others
+	label  string // its seed, and the settings in which the candidates differ
 	infoM  float64
 	psnr   float64 // in dB
-	images int     // that InfoM was measured on
+	images int     // number of images evaluated
 }
 
 func (p picker) pick(ctx context.Context, ids []string) error {
@@ -155,17 +155,17 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	return p.measure(ctx, f, to)
 }
 
-// choose takes the candidate with the highest InfoM of those with the least PSNR asked for, and says so in a sentence.
+// choose returns the candidate with the highest InfoM of those with at least the given PSNR, and a sentence about the selection.
 func choose(all []candidate, least float64) (best candidate, rule string, err error) {
 	enough := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.psnr < least })
 	if len(enough) == 0 {
-		return best, "", fmt.Errorf("no run has a PSNR of %g dB", least)
+		return best, "", fmt.Errorf("no run has a PSNR of at least %g dB", least)
 	}
 	best = slices.MaxFunc(enough, func(a, b candidate) int { return cmp.Compare(a.infoM, b.infoM) })
 	said := make([]string, len(all))
 	what, among := "seeds", ""
 	if least > 0 {
-		among = fmt.Sprintf(" of those with at least %g dB", least)
+		among = fmt.Sprintf(" and a PSNR of at least %g dB", least)
 	}
 	for i, c := range all {
 		said[i] = fmt.Sprintf("%s: %.3f", c.label, c.infoM)
@@ -176,10 +176,10 @@ func choose(all []candidate, least float64) (best candidate, rule string, err er
 			what = "runs"
 		}
 	}
-	return best, fmt.Sprintf("Of %d %s the one with the highest InfoM over %s images%s (%s).", len(all), what, humanize.Comma(int64(best.images)), among, strings.Join(said, "; ")), nil
+	return best, fmt.Sprintf("Selected from %d %s for the highest InfoM on %s images%s (%s).", len(all), what, humanize.Comma(int64(best.images)), among, strings.Join(said, "; ")), nil
 }
 
-// candidates are runs of one model and dataset, of several seeds, evaluated on equally many images.
+// candidates returns runs of one model and dataset, with several seeds, evaluated on the same number of images.
 func (p picker) candidates(ids []string) ([]candidate, error) {
 	var all []candidate
 	seeds := map[int64]bool{}
@@ -190,12 +190,12 @@ func (p picker) candidates(ids []string) ([]candidate, error) {
 		}
 		seeds[c.cfg.Seed] = true
 		if len(all) > 0 && c.images != all[0].images {
-			return nil, fmt.Errorf("%s was evaluated on %d images, %s on %d", ids[0], all[0].images, id, c.images)
+			return nil, fmt.Errorf("%s was evaluated on %d images, but %s on %d", ids[0], all[0].images, id, c.images)
 		}
 		all = append(all, c)
 	}
 	if len(seeds) < leastSeeds {
-		return nil, fmt.Errorf("%d seeds; a run is chosen among at least %d", len(seeds), leastSeeds)
+		return nil, fmt.Errorf("%d seeds given; a run is selected from at least %d", len(seeds), leastSeeds)
 	}
 	return all, label(all)
 }
@@ -211,12 +211,12 @@ func (p picker) candidate(id string) (candidate, error) {
 		return candidate{}, err
 	}
 	if scores.Metrics == nil || scores.Effort != model.Full {
-		return candidate{}, fmt.Errorf("%s has no full evaluation: slotscope eval %s", id, id)
+		return candidate{}, fmt.Errorf("%s has no full evaluation; run slotscope eval %s", id, id)
 	}
 	return candidate{id: id, cfg: f.Config(), infoM: float64(scores.Metrics.InfoM), psnr: scores.PSNR, images: scores.Images}, nil
 }
 
-// label names candidates by their seeds and the hyperparameters in which they differ, when to measure not being one.
+// label sets the labels of candidates: their seeds and the hyperparameters in which they differ, except for engine and cadence.
 func label(all []candidate) error {
 	var differ []model.Field
 	for _, f := range model.FieldsOf(all[0].cfg.Model) {
@@ -237,7 +237,7 @@ func label(all []candidate) error {
 			c.label += fmt.Sprintf(", %s %s", cmp.Or(f.Symbol, strings.ToLower(f.Label)), f.Get(c.cfg))
 		}
 		if other, taken := known[c.label]; taken {
-			return fmt.Errorf("%s and %s have one configuration and %s", other, c.id, seedOf(c.cfg))
+			return fmt.Errorf("%s and %s have the same configuration and %s", other, c.id, seedOf(c.cfg))
 		}
 		known[c.label] = c.id
 	}
@@ -246,7 +246,7 @@ func label(all []candidate) error {
 
 func seedOf(c model.Config) string { return fmt.Sprintf("seed %d", c.Seed) }
 
-// copy makes the run folder, without what evaluation adds.
+// copy creates the run folder, without the files of an evaluation.
 func (p picker) copy(f *folder.Folder, notes string) (*folder.Folder, error) {
 	meta, err := f.Meta()
 	if err != nil {
@@ -286,13 +286,13 @@ func halve(f, to *folder.Folder, step int) error {
 	return os.WriteFile(to.CheckpointPath(step), half.Bytes(), 0o644)
 }
 
-// newest is the path of a folder's last checkpoint.
+// newest returns the path of a folder's last checkpoint.
 func newest(f *folder.Folder) string {
 	steps := f.Checkpoints()
 	return f.CheckpointPath(steps[len(steps)-1])
 }
 
-// measure evaluates the rounded weights, compares them with the run's own and counts the use of codes.
+// measure evaluates the rounded weights, compares them with the original ones and counts codes.
 func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
 	cfg, path := to.Config(), newest(to)
 	file, err := checkpoint.Read(path)
@@ -331,7 +331,7 @@ func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
 	return errors.Join(p.count(ctx, to, set), to.SetEvaluation(account), dir.Remove(evaluate.RepresentationFile))
 }
 
-// keepProbe puts the probe that read images for the scores beside the runs, so that their bundles can hold it.
+// keepProbe copies the probe used for the scores next to the runs, so that bundles can include it.
 func keepProbe(from, to, sum string) error {
 	if sum == "" {
 		return nil
@@ -343,7 +343,7 @@ func keepProbe(from, to, sum string) error {
 	return evaluate.KeepProbe(to, probe)
 }
 
-// compare holds what float16 weights gave against what the run's own gave.
+// compare compares the evaluation of the float16 weights with that of the original ones.
 func compare(f *folder.Folder, r evaluate.Result) error {
 	before, err := f.Scores()
 	if err != nil {
@@ -357,7 +357,7 @@ func compare(f *folder.Folder, r evaluate.Result) error {
 			return err
 		}
 		if len(codes) != len(r.Codes) {
-			return fmt.Errorf("%s was evaluated on %d codes, the rounded weights on %d", f.ID(), len(codes), len(r.Codes))
+			return fmt.Errorf("%s was evaluated on %d codes, but the rounded weights on %d", f.ID(), len(codes), len(r.Codes))
 		}
 		for i, c := range codes {
 			if c != int(r.Codes[i]) {
@@ -367,7 +367,7 @@ func compare(f *folder.Folder, r evaluate.Result) error {
 	}
 	log.Printf("%s: PSNR %.3f dB, %.3f dB from float32; %d of %d codes differ", f.ID(), r.Scores.PSNR, shift, differ, len(r.Codes))
 	if shift > mostShift || float64(differ) > mostCodes*float64(len(r.Codes)) {
-		return fmt.Errorf("float16 changes %s too much", f.ID())
+		return fmt.Errorf("float16 changes %s too much: PSNR by %.3f dB (at most %g), %d of %d codes (at most %g%%)", f.ID(), shift, mostShift, differ, len(r.Codes), 100*mostCodes)
 	}
 	return nil
 }
@@ -385,7 +385,7 @@ func codesOf(path string) ([]int, error) {
 	return a.Ints()
 }
 
-// count keeps how often each slot takes each code.
+// count saves the code counts of each slot.
 func (p picker) count(ctx context.Context, to *folder.Folder, set data.Set) error {
 	path := newest(to)
 	file, err := checkpoint.Read(path)

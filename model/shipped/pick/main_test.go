@@ -12,7 +12,7 @@ import (
 	"slotscope/model/shipped"
 )
 
-// run makes an evaluated run in a data folder.
+// run creates an evaluated run in a data folder.
 func run(t *testing.T, root *folder.Data, id string, cfg model.Config, s model.Scores) {
 	t.Helper()
 	f, err := root.CreateAs(id, cfg, "", model.Status{State: model.Finished})
@@ -35,7 +35,7 @@ func dataFolder(t *testing.T) *folder.Data {
 	return root
 }
 
-// TestCandidates: a run is chosen by InfoM among three seeds, and the sentence says in what else they differ.
+// TestCandidates: a run is selected by InfoM from three seeds, and the sentence lists the other settings in which they differ.
 func TestCandidates(t *testing.T) {
 	root := dataFolder(t)
 	scores := func(infoM float64, images int) model.Scores {
@@ -60,25 +60,25 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	best, rule, err := choose(all, 0)
-	if want := "Of 3 seeds the one with the highest InfoM over 10,000 images (seed 0: 0.700; seed 1: 0.800; seed 2: 0.400)."; best.id != "b" || rule != want || err != nil {
-		t.Errorf("%s is chosen: %q, want b: %q", best.id, rule, want)
+	if want := "Selected from 3 seeds for the highest InfoM on 10,000 images (seed 0: 0.700; seed 1: 0.800; seed 2: 0.400)."; best.id != "b" || rule != want || err != nil {
+		t.Errorf("selected %s: %q, want b: %q", best.id, rule, want)
 	}
 	all, err = p.candidates([]string{"a", "b", "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	best, rule, err = choose(all, 0)
-	if want := "Of 3 runs the one with the highest InfoM over 10,000 images (seed 0, η 0.1: 0.700; seed 1, η 0.1: 0.800; seed 3, η 0.3: 0.900)."; best.id != "other" || rule != want || err != nil {
-		t.Errorf("%s is chosen: %q, want other: %q", best.id, rule, want)
+	if want := "Selected from 3 runs for the highest InfoM on 10,000 images (seed 0, η 0.1: 0.700; seed 1, η 0.1: 0.800; seed 3, η 0.3: 0.900)."; best.id != "other" || rule != want || err != nil {
+		t.Errorf("selected %s: %q, want other: %q", best.id, rule, want)
 	}
 	best, rule, err = choose(all, 32)
-	if want := "Of 3 runs the one with the highest InfoM over 10,000 images of those with at least 32 dB (seed 0, η 0.1: 0.700 at 33.0 dB; seed 1, η 0.1: 0.800 at 32.0 dB; seed 3, η 0.3: 0.900 at 31.0 dB)."; best.id != "b" || rule != want || err != nil {
-		t.Errorf("%s is chosen: %q, %v, want b: %q", best.id, rule, err, want)
+	if want := "Selected from 3 runs for the highest InfoM on 10,000 images and a PSNR of at least 32 dB (seed 0, η 0.1: 0.700 at 33.0 dB; seed 1, η 0.1: 0.800 at 32.0 dB; seed 3, η 0.3: 0.900 at 31.0 dB)."; best.id != "b" || rule != want || err != nil {
+		t.Errorf("selected %s: %q, %v, want b: %q", best.id, rule, err, want)
 	}
 	_, _, err = choose(all, 50)
-	expect.Says(t, err, "no run has a PSNR of 50 dB")
+	expect.Says(t, err, "no run has a PSNR of at least 50 dB")
 	for ids, want := range map[string]string{
-		"a b": "among at least 3", "a b c again": "b and again have one configuration and seed 1", "a b elsewhere": "differ in their dataset", "a b fewer": "on 2000", "a b quick": "no full evaluation",
+		"a b": "from at least 3", "a b c again": "b and again have the same configuration and seed 1", "a b elsewhere": "differ in their dataset", "a b fewer": "on 2000", "a b quick": "no full evaluation",
 		"a b nobody": "no run",
 	} {
 		_, err := p.candidates(strings.Fields(ids))
@@ -86,7 +86,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestShippedNow: the order is read from the folder; none is no error, a damaged one is.
+// TestShippedNow: the order is read from the folder; a missing file is not an error, but a damaged one is.
 func TestShippedNow(t *testing.T) {
 	dir := t.TempDir()
 	if ids, err := shippedNow(dir); err != nil || len(ids) > 0 {
@@ -99,6 +99,6 @@ func TestShippedNow(t *testing.T) {
 	}
 	os.WriteFile(order, []byte(`{`), 0o644)
 	if _, err := shippedNow(dir); err == nil {
-		t.Error("a damaged order is read")
+		t.Error("shippedNow accepts a damaged order")
 	}
 }
