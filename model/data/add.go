@@ -19,14 +19,14 @@ import (
 	"slotscope/model/host"
 )
 
-// Request asks for a dataset to be added.
+// Request is a request to add a dataset.
 type Request struct {
-	// Name to add it under; empty for that of the published set, or one made from the file's.
+	// Name is the name to add it under; empty for that of the published dataset, or one derived from the file name.
 	Name string `json:"name"`
-	// From is a path, absolute or within the data folder; a URL; the name of a dataset with a selection, which Name then names; or
-	// empty, for a published set whose files are on this machine or can be downloaded.
+	// From is a path, absolute or relative to the data folder; a URL; a dataset with a selection, to be available as Name; or empty, for
+	// a published dataset whose files are on this machine or can be downloaded.
 	From string `json:"from"`
-	// Skip leaves out pictures that are damaged, of the file at fault for a set that failed for one.
+	// Skip skips damaged images. For a dataset whose adding failed because of one, it applies to the original request.
 	Skip bool `json:"skip_broken"`
 	Reading
 }

@@ -11,7 +11,7 @@ import (
 	"slotscope/model/public"
 )
 
-// Limits restricts what users may add. The zero Limits, for the operator, restricts nothing.
+// Limits restricts what users may add. The zero value, for the operator, restricts nothing.
 type Limits struct {
 	Roots  []string // absolute folders that paths must lie in; nil for anywhere
 	Public bool     // whether downloads are limited to servers on the public internet

@@ -40,7 +40,7 @@ var arraysFormat = Format{
 }
 
 // Names to look for, in order and ignoring case, of the arrays of images, labels and label column names. Labels and column names are
-// looked up beside the images first, then at the top of the file.
+// looked up next to the images first, then at the top of the file.
 var (
 	imageNames  = []string{"images", "imgs", "image", "x", "data", ""}
 	labelNames  = []string{"labels", "latents_classes", "latents/classes", "classes", "factors", "label", "y", "targets"}

@@ -275,7 +275,7 @@ func classFolders(names []string) ([]column, string) {
 	for _, name := range names {
 		folders := strings.Split(path.Dir(name), "/")[level:]
 		if len(folders) == 0 {
-			folders = []string{"."} // next to the folders of others
+			folders = []string{"."} // next to the folders of other files
 		}
 		split, deep = split && slices.Contains(splits, strings.ToLower(folders[0])), deep && len(folders) > 1
 		upper, lower = append(upper, folders[0]), append(lower, folders[min(1, len(folders)-1)])

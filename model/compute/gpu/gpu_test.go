@@ -395,7 +395,7 @@ func TestInterruptedInstallResumes(t *testing.T) {
 		}
 	}
 	if _, err := Install(ctx, o); err == nil {
-		t.Fatal("an interrupted installation is no error")
+		t.Fatal("an interrupted installation returned no error")
 	}
 	var first Progress
 	o = x.options(dir)

@@ -112,7 +112,7 @@ func TestCutOff(t *testing.T) {
 		t.Error(err)
 	}
 	if names := list(t, dir); len(names) != 1 {
-		t.Errorf("beside the file: %q", names)
+		t.Errorf("files left: %q", names)
 	}
 }
 

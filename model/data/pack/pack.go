@@ -7,8 +7,8 @@
 //	header      JSON
 //	sums        CRC-32C of every block of 256 images, uint32 each
 //	labels      class of every factor of every image, uint16, [Len, Factors]
-//	order       images sorted by their labels, uint32, [Len] where there are labels
-//	images      [Len, Each] bytes, from a multiple of 4096 on
+//	order       images sorted by their labels, uint32, [Len] if there are labels
+//	images      [Len, Each] bytes, starting at a multiple of 4096
 package pack
 
 import (

@@ -175,7 +175,7 @@ func TestRefused(t *testing.T) {
 		{"a cut end", whole[:len(whole)-5], "incomplete"},
 		{"a directory beyond the file", changed(len(whole)-6, 0xff, 0xff, 0xff, 0x7f), "the directory claims"},
 		{"a directory of another number of files", changed(len(whole)-12, 7), "1 of 7 files"},
-		{"a directory that is none", changed(directory, 'X'), "0 of 1 files"},
+		{"a damaged directory", changed(directory, 'X'), "0 of 1 files"},
 		{"another checksum", changed(directory+16, 1, 2, 3, 4), "checksum"},
 		{"a bomb", changed(directory+24, 0, 0, 0xf0, 0), "decompresses from"},
 		{"more than is said", changed(directory+24, 5, 0, 0, 0), "more than the 5 bytes"},
