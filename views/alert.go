@@ -12,10 +12,10 @@ func Delivery(s model.Sending) string {
 	case model.SendDone:
 		return "Sent to the webhook."
 	case model.SendFailed:
-		return fmt.Sprintf("Not delivered to the webhook after %s: %s.", Plural(s.Tries, "try", "tries"), s.Problem)
+		return fmt.Sprintf("Not delivered to the webhook after %s: %s.", Plural(s.Tries, "attempt", "attempts"), s.Problem)
 	case model.SendQueued:
 		if s.Problem != "" {
-			return fmt.Sprintf("Retrying the webhook (%s): %s.", Plural(s.Tries, "try", "tries"), s.Problem)
+			return fmt.Sprintf("Retrying the webhook (%s): %s.", Plural(s.Tries, "attempt", "attempts"), s.Problem)
 		}
 		return "Sending to the webhook."
 	}

@@ -8,10 +8,10 @@ package views
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// FigureView is a drawing within a page, with the addresses of its files.
+// FigureView is an inline figure with the URLs of its files.
 type FigureView struct {
 	Name     string
-	Drawing  string // an <svg> element whose text is escaped already
+	Drawing  string // an <svg> element, already escaped
 	SVG, PNG string
 }
 

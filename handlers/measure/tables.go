@@ -140,7 +140,7 @@ func readOrder(w http.ResponseWriter, r *http.Request, dir string) (o order, err
 			o.fields[part.FormName()] = string(value)
 			continue
 		}
-		if part.FileName() == "" { // the input was left empty
+		if part.FileName() == "" { // empty file input
 			continue
 		}
 		if err := o.keep(part, part.FileName(), dir); err != nil {

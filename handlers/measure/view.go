@@ -112,7 +112,7 @@ func infoMEC(s *model.Metrics) ui.MeasuredGroup {
 	g.Rows = []ui.MeasuredScore{
 		{Name: "InfoM", Value: score(s.InfoM), Main: true, Note: "Modularity: does each slot carry information about one factor only? 1 is yes; independent codes score 0 up to sampling noise."},
 		{Name: "InfoC", Value: score(s.InfoC), Main: true, Note: "Compactness: is each factor carried by one slot only?"},
-		{Name: "InfoE", Value: score(s.InfoE), Main: true, Note: "Explicitness: can a linear model read the factors? As published, it is fitted and measured on the same rows, so large codebooks score near 1 regardless; compare the next two."},
+		{Name: "InfoE", Value: score(s.InfoE), Main: true, Note: "Explicitness: can a linear model read the factors? As published, it is fitted and measured on the same rows, so large codebooks score near 1 regardless of their content; compare the next two."},
 		{Name: "InfoE, held out", Value: score(s.InfoEHeldOut), Note: "Fitted on 90% of the rows and measured on the rest; below 0 is worse than a constant prediction. Not in the paper."},
 		{Name: "InfoE, shuffled", Value: score(s.InfoEShuffled), Note: "Chance level: InfoE of the same latents with shuffled rows."},
 	}

@@ -120,7 +120,7 @@ func TestChartsByHand(t *testing.T) {
 	b.Wait(text(connection), "ended")
 	unfold(b)
 	total := `document.querySelector('[data-testid="chart-total"] [data-part=points]').textContent`
-	if s := b.Eval(total); !strings.Contains(s, "least, greatest, last of each span") {
+	if s := b.Eval(total); !strings.Contains(s, "min, max and last of each interval") {
 		t.Errorf("9,000 points are drawn as %q", s)
 	}
 	b.Click("[name=log]")

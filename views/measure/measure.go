@@ -70,13 +70,13 @@ type HRRFigure struct {
 	Name, Value, True, Note string
 }
 
-// OwnerRow is what a slot is named after.
+// OwnerRow is a slot with the factors it is named after.
 type OwnerRow struct {
 	Slot   int
 	Name   string
 	Called string // user-given name; empty if none
 	Shares []views.FactorShare
-	Text   string // the shares in words
+	Text   string // the shares as text
 }
 
 // MeasurePart is a section that answers one question with figures.

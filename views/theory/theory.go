@@ -34,7 +34,7 @@ type TheorySource struct {
 	Chosen    bool
 }
 
-// TheoryPart answers one question.
+// TheoryPart is a section of the page that answers one question.
 type TheoryPart struct {
 	ID, Question string
 	Formulas     []Formula

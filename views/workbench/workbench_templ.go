@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Runs is the list of runs.
+// Runs is the page with the list of runs.
 func Runs(v RunsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
