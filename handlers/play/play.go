@@ -292,7 +292,7 @@ func (rm playRoom) side(ctx context.Context, q url.Values, name string, codes []
 	return rm.encodeIndex(ctx, set, index)
 }
 
-// notAnImage is the error for an index, as it was given, outside the dataset.
+// notAnImage returns the error for an index (as given in the request) that the dataset does not have.
 func notAnImage(field, index string, set data.Set) error {
 	return model.Invalid{field: fmt.Sprintf("%q is not an image index of %s; choose 0–%d", index, set.Info().Name, set.Info().Len-1)}
 }

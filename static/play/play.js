@@ -60,7 +60,7 @@ class Play {
     this.choose(data.slot);
   }
 
-  /** begin draws the first view, in a task of its own. */
+  /** begin draws the first view, in a separate task. */
   async begin() {
     await onScreen();
     const bench = new URLSearchParams(location.search).has('bench'); // not part of the state

@@ -21,7 +21,7 @@ type PlayView struct {
 	Engine          string
 	Model, Preset   string
 	M, K, D         int              // slots, codes of each, dimension
-	Continuous      bool             // codes stand for real numbers
+	Continuous      bool             // codes represent real numbers
 	Text            func(int) string // formats a code
 	H, W, C         int              // of images
 	About           string           // origin of the checkpoint, in full
