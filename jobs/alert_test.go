@@ -222,7 +222,7 @@ func TestWebhookFaults(t *testing.T) {
 		{"moved, request kept", redirect(http.StatusPermanentRedirect).URL, 1, ""},
 		{"forbidden", forbidden.URL, 1, "responded with 403 Forbidden"},
 		{"too many", limited.URL, webhookRetries + 1, "responded with 429 Too Many Requests"},
-		{"nobody there", gone.URL, webhookRetries + 1, "could not be reached: connection refused"},
+		{"no server", gone.URL, webhookRetries + 1, "could not be reached: connection refused"},
 	} {
 		w, err := NewWebhook(c.url+secretPath, secret, true)
 		if err != nil {

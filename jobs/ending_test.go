@@ -36,7 +36,7 @@ func TestEveryEnding(t *testing.T) {
 		{"stop@queue", func(b *bench, id string) { b.stop(id) }, model.Stopped, "Removed from the queue.", 0},
 		{"slow", func(b *bench, id string) { b.awaitChild(id); b.stop(id) }, model.Stopped, "Stopped before it started.", 0},
 		{"deaf", func(b *bench, id string) { b.awaitStep(id, 5); b.force(id) }, model.Interrupted, "Killed after", -1},
-		{"killed by a visitor", func(b *bench, id string) { b.awaitStep(id, 15); b.kill(id) }, model.Failed, "signal 9", -1},
+		{"killed by a user", func(b *bench, id string) { b.awaitStep(id, 15); b.kill(id) }, model.Failed, "signal 9", -1},
 		{"killed unseen", func(b *bench, id string) {
 			b.awaitStep(id, 15)
 			b.Close()

@@ -37,27 +37,27 @@ func TestJudge(t *testing.T) {
 		wrong := ""
 		switch {
 		case do == conclude && (e.locked || e.external || mayCome || e.child && !e.job):
-			wrong = "concluded while somebody works on it or may"
+			wrong = "concluded although a process or job has it"
 		case do == conclude && e.said.Ended():
 			wrong = "concluded twice"
 		case do == conclude && !e.end().state().Ended():
-			wrong = "an ending that does not end it"
+			wrong = "concluded with a state that is not final"
 		case do == list && e.said == model.Finished && state != model.Finished:
-			wrong = "finished no more"
+			wrong = "no longer finished"
 		case do == list && e.said.Ended() && state != e.said && !(e.job && e.task == model.TaskWaits && !e.calledOff):
-			wrong = "ended otherwise than it said"
+			wrong = "ended with a state other than recorded"
 		case do == list && nobody && e.said.Live():
-			wrong = "live although nobody works on it"
+			wrong = "live although no process has it"
 		case do == list && nobody && e.said == "":
 			wrong = "listed without a state"
 		case do == list && e.external && state != e.said && !e.locked:
 			wrong = "judged although another program logs it"
 		case do == list && e.locked && state == model.Queued:
-			wrong = "waiting although a process works on it"
+			wrong = "queued although a process has it"
 		case do == pass && (e.locked || e.said.Ended()):
-			wrong = "passed over"
+			wrong = "passed although its state is known"
 		case do == list && state == model.Stopping && e.said != model.Stopping && !e.asked:
-			wrong = "stopping although nobody asked"
+			wrong = "stopping without a stop request"
 		}
 		if wrong != "" {
 			t.Errorf("%s: %+v is %v %q", wrong, e, do, state)

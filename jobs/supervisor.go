@@ -172,10 +172,10 @@ func (e *entry) forgive() { e.asked, e.whom, e.forced = time.Time{}, 0, false }
 func remembered(r model.Run) *entry {
 	e := &entry{run: r, known: true, behind: true}
 	if r.State.Ended() {
-		e.judged = judgedAs(r) // by a server before this one
+		e.judged = judgedAs(r) // by a previous server
 	}
 	if r.State == model.Stopping {
-		e.asked, e.whom = time.Now(), r.PID // by a server before this one
+		e.asked, e.whom = time.Now(), r.PID // by a previous server
 	}
 	return e
 }
@@ -221,7 +221,7 @@ func (s *Supervisor) train(dir string) (*exec.Cmd, error) {
 func thisProgram() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
+		return "", fmt.Errorf("locate this executable: %w", err)
 	}
 	if _, err := os.Stat(program); err != nil {
 		program = "/proc/self/exe" // the file was replaced or removed since it was started

@@ -154,7 +154,7 @@ type jobCommand struct {
 func (c *jobCommand) Run(ctx context.Context, env environment) error {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return fmt.Errorf("locate this executable: %w", err)
 	}
 	code, err := slurm.Step(ctx, c.Folder, program, env.err)
 	if err == nil && code != done {

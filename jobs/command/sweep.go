@@ -421,7 +421,7 @@ func (s *shellSweep) process(ctx context.Context, id string, follow func(model.S
 	defer log.Close()
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return fmt.Errorf("locate this executable: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = log, log

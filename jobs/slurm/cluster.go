@@ -66,7 +66,7 @@ func (c Cluster) Submit(ctx context.Context, dirs []string, asks model.Asks) ([]
 	if program == "" {
 		var err error
 		if program, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("find this program: %w", err)
+			return nil, fmt.Errorf("locate this executable: %w", err)
 		}
 	}
 	if err := os.MkdirAll(c.Logs, 0o755); err != nil {

@@ -353,7 +353,7 @@ func TestStepEvaluates(t *testing.T) {
 	}{
 		"evaluated":       {queued + state(model.Finished), "true", 0, false, true, ""},
 		"not asked for":   {state(model.Finished), "true", 0, false, false, ""},
-		"a visitor's":     {`echo '{"state":"queued","effort":"full"}' >evaluation.json; ` + state(model.Finished), "true", 0, false, false, ""},
+		"a user's":        {`echo '{"state":"queued","effort":"full"}' >evaluation.json; ` + state(model.Finished), "true", 0, false, false, ""},
 		"training failed": {queued + state(model.Failed) + "; exit 1", "true", 1, false, false, ""},
 		"it fails":        {queued + state(model.Finished), "exit 1", 1, false, true, ""},
 		"time is up":      {queued + state(model.Finished), interrupted, 130, true, true, "RUNNING"},
