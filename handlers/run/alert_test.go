@@ -20,7 +20,7 @@ func TestAlertsOnThePage(t *testing.T) {
 	f.Alert(model.Alert{Run: "a", Kind: model.AlertCollapsed, Text: "a: collapsing.", Sending: model.Sending{State: model.SendFailed, Tries: 10, Problem: "hooks.example answered 500 Internal Server Error"}})
 	doc := handlertest.Page(t, handlertest.Get(t, site, "/runs/a"))
 	items := doc.Find("[data-testid=alerts] li")
-	if items.Length() != 2 || !strings.Contains(items.Eq(0).Text(), "Not delivered to the webhook after 10 tries: hooks.example answered 500") || !strings.Contains(items.Eq(1).Text(), "Sent to the webhook.") {
+	if items.Length() != 2 || !strings.Contains(items.Eq(0).Text(), "Not delivered to the webhook after 10 attempts: hooks.example answered 500") || !strings.Contains(items.Eq(1).Text(), "Sent to the webhook.") {
 		t.Errorf("the page lists %q", items.Text())
 	}
 	if doc := handlertest.Page(t, handlertest.Get(t, site, "/runs/b")); doc.Find("[data-testid=alerts]").Length() != 0 {

@@ -95,7 +95,7 @@ func TestList(t *testing.T) {
 		{"by numbers", "/runs?q=" + url.QueryEscape("step>=30 -running"), []string{"b"}, ""},
 		{"the archive", "/runs?q=archived", []string{"d"}, ""},
 		{"no match", "/runs?q=zebra", []string{}, ""},
-		{"an invalid query", "/runs?q=" + url.QueryEscape("stepp>3"), []string{}, `"stepp": there is no such hyperparameter, score or series; did you mean step?; to look for this text, put it in quotes`},
+		{"an invalid query", "/runs?q=" + url.QueryEscape("stepp>3"), []string{}, `"stepp": unknown hyperparameter, score or series; did you mean step?; to search for this text, put it in quotes`},
 		{"a page beyond the last", "/runs?page=99999999999999999999", []string{"c", "b", "a"}, ""},
 		{"another page beyond the last", "/runs?page=7", []string{"c", "b", "a"}, ""},
 	} {
