@@ -346,7 +346,7 @@ func TestMemoryThatDoesNotSuffice(t *testing.T) {
 		want    string
 	}{
 		{Feeding{}, false, "batch of 512 images; "},
-		{Feeding{Resident: true}, false, "beside the dataset of 5.5 GiB; "},
+		{Feeding{Resident: true}, false, "in addition to the dataset of 5.5 GiB; "},
 		{Feeding{}, true, "too small for the dataset of 5.5 GiB, which takes twice that"},
 	} {
 		s.feeding, s.copying = c.feeding, c.copying
