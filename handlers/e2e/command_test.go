@@ -122,7 +122,7 @@ func TestCommandLine(t *testing.T) {
 		{"sweep --parallel 2 --executor slurm --dry paper", 2, "usage: --parallel applies only to runs on this machine; SLURM decides how many jobs run at the same time"},
 		{"sweep --vary lr=1,2 --dry paper", 2, "usage: --vary applies only to own, not to the protocol paper"},
 		{"sweep --parts main --dry own", 2, "usage: --parts applies only to paper and field"},
-		{"sweep --vary lr=0.01..0.1 --dry own", 2, "vary[0]: lr has a range, which only random search draws from; list its values for a grid"},
+		{"sweep --vary lr=0.01..0.1 --dry own", 2, "vary[0]: lr has a range, which only random search supports; list its values for a grid"},
 		{"sweep --vary lr=0.01..0.1 --random 3 --seeds 2 --race 2 --dry own", 2, "parts[0].race.least: 2 seeds before the first round: choose at least 2, and fewer than the part's 2"},
 		{"train --slurm partition=gpu", 2, "usage: --slurm requires --executor slurm"},
 		{"bench train --engine abacus", 2, engines + fmt.Sprintf(list, "bench")},

@@ -1,4 +1,4 @@
-// Package query is the language by which runs are chosen, on the runs page, in the API and on the command line:
+// Package query implements the language that selects runs on the runs page, in the API and on the command line:
 //
 //	model=hrr lr<1e-3 infom>0.7 -failed tag:night
 //
@@ -18,7 +18,7 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// Kind is what values of a field are and how they are compared.
+// Kind is the type of a field's values, which determines how they are compared.
 type Kind string
 
 const (
@@ -27,10 +27,10 @@ const (
 	Duration Kind = "duration" // seconds
 	Time     Kind = "time"     // seconds since 1970
 	Flag     Kind = "flag"     // 1 for yes, 0 for no
-	Set      Kind = "set"      // several words: the tags
+	Set      Kind = "set"      // several words, such as tags
 )
 
-// Groups of fields, in the order in which they are shown.
+// Groups of fields, in display order.
 const (
 	OfRun       = "run"
 	OfConfig    = "hyperparameter"
@@ -38,31 +38,31 @@ const (
 	OfLastValue = "last value"
 )
 
-// Groups lists them.
+// Groups lists the groups in display order.
 var Groups = []string{OfRun, OfConfig, OfScores, OfLastValue}
 
-// Field is something that is known of a run and can be asked for, ordered by and shown.
+// Field is a property of runs that can be queried, sorted by and shown.
 type Field struct {
-	Name    string // as typed in a query
-	Label   string // as the head of a column
+	Name    string // name in queries
+	Label   string // column heading
 	Unit    string
 	Help    string // one sentence
 	Group   string
 	Kind    Kind
-	Choices []string // every value there is; nil where any text or number can be
+	Choices []string // all possible values; nil for any text or number
 
-	decimals int // of a Number; −1 for as many as it takes
+	decimals int // of a Number; −1 for as many as needed
 	text     func(r *model.Overview) string
 	number   func(r *model.Overview, now time.Time) (float64, bool)
 }
 
-// Catalogue is the fields that queries can name.
+// Catalogue holds the fields that queries can use.
 type Catalogue struct {
 	fields []Field
 	byName map[string]int
 }
 
-// New is a catalogue with the last values of these series. Hyperparameters, scores and what is known of every run are always in it.
+// New returns a catalogue with the last values of the given series, and with all hyperparameters, scores and run properties.
 func New(series ...string) *Catalogue {
 	c := &Catalogue{byName: map[string]int{}}
 	for _, f := range slices.Concat(runFields(), configFields(), scoreFields()) {
@@ -74,7 +74,7 @@ func New(series ...string) *Catalogue {
 	return c
 }
 
-// Of is a catalogue with the last values that these runs have.
+// Of returns a catalogue with the last values of the series of the given runs.
 func Of(runs []model.Overview) *Catalogue {
 	seen := map[string]bool{}
 	var names []string
@@ -89,7 +89,7 @@ func Of(runs []model.Overview) *Catalogue {
 	return New(names...)
 }
 
-// add enters a field unless its name is taken or cannot be typed.
+// add adds a field unless its name is taken or cannot be typed in a query.
 func (c *Catalogue) add(f Field) {
 	if _, taken := c.byName[f.Name]; taken || f.Name == "" || strings.ContainsFunc(f.Name, func(r rune) bool { return !inName(r) }) {
 		return
@@ -98,10 +98,10 @@ func (c *Catalogue) add(f Field) {
 	c.fields = append(c.fields, f)
 }
 
-// Fields lists the catalogue, by group.
+// Fields returns the fields, by group.
 func (c *Catalogue) Fields() []Field { return slices.Clone(c.fields) }
 
-// Field finds one by name, in any case.
+// Field returns the field with a name, case-insensitively.
 func (c *Catalogue) Field(name string) (Field, bool) {
 	i, ok := c.byName[name]
 	if !ok {
@@ -113,7 +113,7 @@ func (c *Catalogue) Field(name string) (Field, bool) {
 	return c.fields[i], true
 }
 
-// Has says whether a run has a value.
+// Has reports whether a run has a value.
 func (f Field) Has(r *model.Overview, now time.Time) bool {
 	if f.text != nil {
 		return f.text(r) != ""
@@ -122,7 +122,7 @@ func (f Field) Has(r *model.Overview, now time.Time) bool {
 	return ok
 }
 
-// Number is the value of a run in the field's unit; false where it has none, and for text.
+// Number returns the value of a run in the field's unit; false if it has none, and for text.
 func (f Field) Number(r *model.Overview, now time.Time) (float64, bool) {
 	if f.number == nil {
 		return 0, false
@@ -130,10 +130,10 @@ func (f Field) Number(r *model.Overview, now time.Time) (float64, bool) {
 	return f.number(r, now)
 }
 
-// Numeric says whether values are numbers, so that their mean makes sense.
+// Numeric reports whether values are numbers with a meaningful mean.
 func (f Field) Numeric() bool { return f.Kind == Number || f.Kind == Duration }
 
-// Shown is the value as text, empty for none.
+// Shown returns the value as text, empty for none.
 func (f Field) Shown(r *model.Overview, now time.Time) string {
 	if f.text != nil {
 		return f.text(r)
@@ -145,7 +145,7 @@ func (f Field) Shown(r *model.Overview, now time.Time) string {
 	return f.Format(v)
 }
 
-// Format writes a number of the field.
+// Format formats a number of the field.
 func (f Field) Format(v float64) string {
 	switch f.Kind {
 	case Flag:
@@ -164,11 +164,11 @@ func (f Field) Format(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Decimals is how many are shown, −1 for as many as it takes.
+// Decimals returns the number of decimals shown, −1 for as many as needed.
 func (f Field) Decimals() int { return f.decimals }
 
-// Compare orders two runs by the field; runs without a value, and values that are no numbers, come last either way: the caller
-// turns the order with down rather than the sign.
+// Compare orders two runs by the field, descending if down is set. Runs without a value or with NaN come last in both directions, so callers
+// must use down rather than negate the result.
 func (f Field) Compare(a, b *model.Overview, now time.Time, down bool) int {
 	order := func(c int) int {
 		if down {
@@ -204,7 +204,7 @@ func missingLast(a, b bool) int {
 	return 0
 }
 
-// stateRank puts first what needs attention.
+// stateRank ranks states that need attention first.
 func stateRank(s model.State) int { return slices.Index(states, s) }
 
 var states = []model.State{model.Running, model.Stopping, model.Queued, model.Failed, model.Interrupted, model.Stopped, model.Finished}
@@ -218,40 +218,40 @@ func stateNames() (names []string) {
 
 func runFields() []Field { return append(standingFields(), progressFields()...) }
 
-// standingFields are what the run is, and how it stands.
+// standingFields returns the fields of a run's identity and state.
 func standingFields() []Field {
-	state := runText("state", "State", "Where the run stands.", func(r *model.Overview) string { return string(r.State) })
+	state := runText("state", "State", "State of the run.", func(r *model.Overview) string { return string(r.State) })
 	state.Choices = stateNames()
-	evaluation := runText("evaluation", "Evaluation", "Where the last evaluation stands.", func(r *model.Overview) string { return string(r.Evaluation) })
+	evaluation := runText("evaluation", "Evaluation", "State of the last evaluation.", func(r *model.Overview) string { return string(r.Evaluation) })
 	evaluation.Choices = stateNames()
 	return []Field{
 		state,
-		runText("name", "Run", "What the run is called.", func(r *model.Overview) string { return r.Name }),
+		runText("name", "Run", "Name of the run.", func(r *model.Overview) string { return r.Name }),
 		{Name: "tag", Label: "Tags", Help: "The run's tags.", Group: OfRun, Kind: Set, text: func(r *model.Overview) string { return string(r.Tags) }},
 		runFlag("star", "Star", "You starred the run.", func(r *model.Overview) bool { return r.Star }),
 		runFlag("archived", "Archived", "The run is archived: listed only when a query names archived.", func(r *model.Overview) bool { return r.Archived }),
 		runFlag("live", "Live", "The run is queued, running or stopping.", func(r *model.Overview) bool { return !r.State.Ended() }),
 		runFlag("scored", "Scored", "The run has scores of an evaluation.", func(r *model.Overview) bool { _, ok := r.Scores["infom"]; return ok }),
 		runText("id", "ID", "The run's ID.", func(r *model.Overview) string { return r.ID }),
-		runText("notes", "Notes", "What is written on the run.", func(r *model.Overview) string { return r.Notes }),
+		runText("notes", "Notes", "Notes on the run.", func(r *model.Overview) string { return r.Notes }),
 		runText("reason", "Reason", "Why the run ended.", func(r *model.Overview) string { return r.Reason }),
-		runText("engine", "Engine", "What computes; what was asked for while the run waits.", func(r *model.Overview) string { return cmp.Or(r.Engine, r.Config.Engine) }),
-		runText("revision", "Revision", "The program that ran.", func(r *model.Overview) string { return r.Revision }),
+		runText("engine", "Engine", "Compute engine; before the run starts, the requested one.", func(r *model.Overview) string { return cmp.Or(r.Engine, r.Config.Engine) }),
+		runText("revision", "Revision", "Revision of the program that ran it.", func(r *model.Overview) string { return r.Revision }),
 		evaluation,
 	}
 }
 
-// progressFields are how far the run is, and when what became of it.
+// progressFields returns the fields of a run's progress and times.
 func progressFields() []Field {
 	return []Field{
-		runNumber("step", "Step", "", "The last step done.", 0, func(r *model.Overview, _ time.Time) (float64, bool) { return float64(r.Step), true }),
+		runNumber("step", "Step", "", "Last completed step.", 0, func(r *model.Overview, _ time.Time) (float64, bool) { return float64(r.Step), true }),
 		runNumber("progress", "Progress", "", "Share of the steps done, 0–1 or 0%–100%.", 3, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Step) / float64(r.Config.Steps), r.Config.Steps > 0
 		}),
 		runNumber("rate", "Images/s", "", "Images per second.", 1, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return r.ImagesPerSecond, r.ImagesPerSecond > 0
 		}),
-		runDuration("left", "Time left", "Time to the last step at the present rate.", func(r *model.Overview, _ time.Time) (float64, bool) {
+		runDuration("left", "Time left", "Time to the last step at the current rate.", func(r *model.Overview, _ time.Time) (float64, bool) {
 			return r.SecondsLeft, r.State == model.Running && r.SecondsLeft > 0
 		}),
 		runDuration("elapsed", "Elapsed", "Time from start to end, or until now.", func(r *model.Overview, now time.Time) (float64, bool) {
@@ -274,7 +274,7 @@ func progressFields() []Field {
 		runNumber("attempt", "Attempt", "", "How many times the run was started or resumed.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Attempt), r.Attempt > 0
 		}),
-		runNumber("parameters", "Parameters", "", "Learned numbers of the model.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
+		runNumber("parameters", "Parameters", "", "Number of learned parameters.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Parameters), r.Parameters > 0
 		}),
 	}
@@ -308,7 +308,7 @@ func runDuration(name, label, help string, read func(*model.Overview, time.Time)
 	return Field{Name: name, Label: label, Unit: "s", Help: help, Group: OfRun, Kind: Duration, number: read}
 }
 
-// configFields are the hyperparameters; a model that does not have one has no value.
+// configFields returns the hyperparameters; runs of models without a hyperparameter have no value.
 func configFields() []Field {
 	var all []Field
 	for _, f := range model.Fields() {
@@ -347,7 +347,7 @@ func configFields() []Field {
 	return all
 }
 
-// scoreNames are the metrics whose keys are names of hyperparameters too.
+// scoreNames maps the keys of metrics that are also hyperparameter names to other names.
 var scoreNames = map[string]string{"d": "dci_d", "i": "dci_i", "c": "dci_c"}
 
 func scoreFields() []Field {
@@ -368,7 +368,7 @@ func seriesField(name string) Field {
 	if name == "psnr/eval" {
 		label = "PSNR, last"
 	}
-	return Field{Name: name, Label: label, Help: fmt.Sprintf("Last value of %s while training.", name), Group: OfLastValue, Kind: Number, decimals: -1,
+	return Field{Name: name, Label: label, Help: fmt.Sprintf("Last value of %s during training.", name), Group: OfLastValue, Kind: Number, decimals: -1,
 		number: func(r *model.Overview, _ time.Time) (float64, bool) {
 			v, ok := r.Values[name]
 			return v, ok

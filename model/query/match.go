@@ -9,19 +9,19 @@ import (
 	"slotscope/model"
 )
 
-// node is a part of a query.
+// node is a node of a query's syntax tree.
 type node interface {
 	match(r *model.Overview, now time.Time) bool
 	write(b *strings.Builder)
 	walk(visit func(node))
 }
 
-// Match says whether a query chooses a run.
+// Match reports whether a query selects a run.
 func (q Query) Match(r *model.Overview, now time.Time) bool {
 	return q.root == nil || q.root.match(r, now)
 }
 
-// Choose lists the runs that a query chooses, in their order. Archived runs are left out unless the query names archived or a run's ID.
+// Choose returns the runs that a query selects, in their order. Archived runs are left out unless the query uses archived or id.
 func (q Query) Choose(runs []model.Overview, now time.Time) []model.Overview {
 	all := q.Names("archived") || q.Names("id")
 	chosen := make([]model.Overview, 0, len(runs))
@@ -33,10 +33,10 @@ func (q Query) Choose(runs []model.Overview, now time.Time) []model.Overview {
 	return chosen
 }
 
-// Empty says whether the query asks for nothing.
+// Empty reports whether the query has no conditions.
 func (q Query) Empty() bool { return q.root == nil }
 
-// Names says whether the query has a condition on a field.
+// Names reports whether the query has a condition on a field.
 func (q Query) Names(field string) (found bool) {
 	if q.root == nil {
 		return false
@@ -49,7 +49,7 @@ func (q Query) Names(field string) (found bool) {
 	return found
 }
 
-// Fields lists the names of the fields that the query looks at.
+// Fields returns the names of the fields that the query uses.
 func (q Query) Fields() (names []string) {
 	if q.root == nil {
 		return nil
@@ -62,7 +62,7 @@ func (q Query) Fields() (names []string) {
 	return names
 }
 
-// String is a query that means the same, written in one way.
+// String returns the query in canonical form.
 func (q Query) String() string {
 	if q.root == nil {
 		return ""
@@ -137,7 +137,7 @@ func (n not) write(b *strings.Builder) {
 
 func (n not) walk(visit func(node)) { n.of.walk(visit) }
 
-// word is text that occurs in what names a run.
+// word matches text in a run's name and other identifying fields.
 type word struct {
 	text   string
 	quoted bool
@@ -167,7 +167,7 @@ func (v value) write(b *strings.Builder) {
 	b.WriteByte('"')
 }
 
-// condition compares a field with values, any of which may hold.
+// condition compares a field with values, of which any may match.
 type condition struct {
 	field  Field
 	op     string
@@ -195,7 +195,7 @@ func (n condition) write(b *strings.Builder) {
 	}
 }
 
-// match holds where any value does; != where none does. A run without a value meets no comparison but =none.
+// match reports whether any value matches, or for != whether none does. A run without a value matches only =none.
 func (n condition) match(r *model.Overview, now time.Time) bool {
 	if n.op == "!=" {
 		return !slices.ContainsFunc(n.wanted, func(w want) bool { return n.holds(w, "=", r, now) })

@@ -16,18 +16,18 @@ import (
 // Limits of a query.
 const (
 	Longest = 2_000 // bytes
-	deepest = 40    // brackets and signs inside each other
+	deepest = 40    // nested brackets and signs
 )
 
-// Query chooses runs. The zero Query chooses all that are not archived.
+// Query selects runs. The zero Query selects all that are not archived.
 type Query struct {
 	root node
 }
 
-// Fault is what is wrong with a query: a sentence, and the place.
+// Fault is an error in a query, with its place.
 type Fault struct {
-	At   int    // byte of the text where it begins
-	Near string // the part of the text
+	At   int    // byte offset in the text
+	Near string // the faulty part of the text
 	Why  string // what is wrong and what to do
 }
 
@@ -38,7 +38,7 @@ func (f Fault) Error() string {
 	return fmt.Sprintf("%q: %s", f.Near, f.Why)
 }
 
-// Parse reads a query by the names of a catalogue. The error is a Fault.
+// Parse parses a query with the field names of a catalogue. The error is a Fault.
 func (c *Catalogue) Parse(text string) (Query, error) {
 	if len(text) > Longest {
 		return Query{}, Fault{Why: fmt.Sprintf("the query has %d bytes, more than the %d allowed; shorten it", len(text), Longest)}
@@ -52,7 +52,7 @@ func (c *Catalogue) Parse(text string) (Query, error) {
 		return Query{}, err
 	}
 	if p.space(); p.at < len(text) {
-		return Query{}, p.fault(p.at, p.at+1, "this bracket closes nothing; remove it, or open one before it")
+		return Query{}, p.fault(p.at, p.at+1, "unmatched closing bracket; remove it, or open one before it")
 	}
 	return Query{root}, nil
 }
@@ -76,10 +76,10 @@ func (p *parser) space() {
 	p.at += len(p.text[p.at:]) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
 }
 
-// inName says whether a rune can be part of a word or a field's name.
+// inName reports whether a rune can be part of a word or a field's name.
 func inName(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune(`()<>=!:,"`, r) }
 
-// run takes the runes for which ok holds.
+// run consumes the runes for which ok is true.
 func (p *parser) run(ok func(rune) bool) string {
 	rest := p.text[p.at:]
 	n := strings.IndexFunc(rest, func(r rune) bool { return !ok(r) })
@@ -90,7 +90,7 @@ func (p *parser) run(ok func(rune) bool) string {
 	return rest[:n]
 }
 
-// keyword takes a word of the language, where it stands alone.
+// keyword consumes a keyword, unless an operator follows it.
 func (p *parser) keyword(words ...string) bool {
 	start := p.at
 	p.space()
@@ -117,7 +117,7 @@ func (p *parser) either(depth int) (node, error) {
 		}
 		or := p.keyword("or")
 		if part == nil && (or || len(parts) > 0) {
-			return nil, p.fault(start, p.at, "there is nothing on one side of or; write a condition there, or remove it")
+			return nil, p.fault(start, p.at, "or needs a condition on both sides; add one, or remove it")
 		}
 		if part != nil {
 			parts = append(parts, part)
@@ -164,7 +164,7 @@ func (p *parser) all(depth int) (node, error) {
 func (p *parser) one(depth int) (node, error) {
 	start := p.at
 	if depth > deepest {
-		return nil, p.fault(start, start+1, "more than %d brackets and signs lie inside each other; use fewer", deepest)
+		return nil, p.fault(start, start+1, "more than %d nested brackets and signs; use fewer", deepest)
 	}
 	if p.text[p.at] == '-' || p.keyword("not") {
 		if p.text[start] == '-' {
@@ -204,7 +204,7 @@ func (p *parser) one(depth int) (node, error) {
 	return p.condition(start)
 }
 
-// condition reads a word, or a name with operator and values.
+// condition parses a word, or a name with operator and values.
 func (p *parser) condition(start int) (node, error) {
 	name := p.run(inName)
 	end := p.at
@@ -212,7 +212,7 @@ func (p *parser) condition(start int) (node, error) {
 	if !p.operatorAhead() {
 		p.at = end
 		if name == "" {
-			return nil, p.fault(start, start+1, "a name must stand before it, as in model=hrr")
+			return nil, p.fault(start, start+1, "a name must come before it, as in model=hrr")
 		}
 		return p.c.word(name), nil
 	}
@@ -221,11 +221,11 @@ func (p *parser) condition(start int) (node, error) {
 		return nil, p.fault(start, p.at+1, "! is not a comparison; use !=, or - before a condition to exclude it")
 	}
 	if name == "" {
-		return nil, p.fault(start, p.at, "a name must stand before it, as in lr%s1e-3", op)
+		return nil, p.fault(start, p.at, "a name must come before it, as in lr%s1e-3", op)
 	}
 	field, ok := p.c.Field(name)
 	if !ok {
-		return nil, p.fault(start, end, "there is no such hyperparameter, score or series%s; to look for this text, put it in quotes", p.c.near(name))
+		return nil, p.fault(start, end, "unknown hyperparameter, score or series%s; to search for this text, put it in quotes", p.c.near(name))
 	}
 	values, err := p.values(start)
 	if err != nil {
@@ -238,7 +238,7 @@ func (p *parser) condition(start int) (node, error) {
 	return made, nil
 }
 
-// operator takes a comparison; "" where there is none.
+// operator consumes a comparison operator; "" if there is none.
 func (p *parser) operator() string {
 	for _, op := range []string{"<=", ">=", "!=", "<", ">", "=", ":"} {
 		if strings.HasPrefix(p.text[p.at:], op) {
@@ -278,7 +278,7 @@ func (p *parser) values(start int) (all []value, err error) {
 	}
 }
 
-// quoted reads text between quotes; a backslash takes the next character as it is.
+// quoted parses text between quotes; a backslash escapes the next character.
 func (p *parser) quoted() (string, error) {
 	start := p.at
 	var b strings.Builder
@@ -287,7 +287,7 @@ func (p *parser) quoted() (string, error) {
 		case c == '"':
 			p.at = i + 1
 			if b.Len() == 0 {
-				return "", p.fault(start, p.at, "there is nothing between the quotes; write a text, or =none for runs without a value")
+				return "", p.fault(start, p.at, "the quotes are empty; write a text, or =none for runs without a value")
 			}
 			return b.String(), nil
 		case c == '\\' && i+1 < len(p.text):
@@ -300,7 +300,7 @@ func (p *parser) quoted() (string, error) {
 	return "", p.fault(start, len(p.text), "the quotes are not closed; add \" at the end")
 }
 
-// word is a condition without operator: a state, a flag or text.
+// word returns a condition without operator: a state, a flag or text.
 func (c *Catalogue) word(text string) node {
 	lower := strings.ToLower(text)
 	if slices.Contains(states, model.State(lower)) {
@@ -322,7 +322,7 @@ func (c *Catalogue) must(name string) Field {
 	return f
 }
 
-// near names the field that a mistyped name was most likely meant to be.
+// near returns a suggestion of the field that a mistyped name most likely meant; empty for none.
 func (c *Catalogue) near(name string) string {
 	best, least := "", 3
 	for _, f := range c.fields {
@@ -336,7 +336,7 @@ func (c *Catalogue) near(name string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// distance is how many letters must be changed, added or removed between a and b; most or more where it is at least most.
+// distance returns the edit distance between a and b in bytes; most or more if it is at least most.
 func distance(a, b string, most int) int {
 	if max(len(a)-len(b), len(b)-len(a)) >= most {
 		return most
@@ -359,10 +359,10 @@ func distance(a, b string, most int) int {
 	return row[len(b)]
 }
 
-// none is the value that stands for no value.
+// none is the value that matches runs without a value.
 const none = "none"
 
-// compare makes a condition; why is a sentence where the values do not fit the field.
+// compare returns a condition, or an explanation if the values do not fit the field.
 func compare(f Field, op string, values []value) (node, string) {
 	ordered := strings.ContainsAny(op, "<>")
 	if ordered && len(values) > 1 {
@@ -382,7 +382,7 @@ func compare(f Field, op string, values []value) (node, string) {
 	return out, ""
 }
 
-// wanted reads one value for a field.
+// wanted parses one value for a field.
 func (f Field) wanted(op string, v value) (want, string) {
 	w := want{typed: v}
 	if strings.EqualFold(v.text, none) && !v.quoted {
@@ -400,7 +400,7 @@ func (f Field) wanted(op string, v value) (want, string) {
 		return w, ""
 	case f.text != nil:
 		if op != ":" && len(f.Choices) > 0 && !slices.ContainsFunc(f.Choices, func(c string) bool { return strings.EqualFold(c, v.text) }) {
-			return w, fmt.Sprintf("%s is never %q; it is one of %s", f.Name, v.text, strings.Join(f.Choices, ", "))
+			return w, fmt.Sprintf("%s cannot be %q; use one of %s", f.Name, v.text, strings.Join(f.Choices, ", "))
 		}
 		return w, ""
 	}
@@ -414,7 +414,7 @@ func (f Field) wanted(op string, v value) (want, string) {
 	}
 	w.high = w.low
 	if !ranged {
-		if f.Kind == Time && !strings.ContainsAny(op, "<>") { // a day, not its first moment
+		if f.Kind == Time && !strings.ContainsAny(op, "<>") { // the whole day, not its first moment
 			w.high = w.low + timeSpan(low).Seconds()
 			w.open = true
 		}
@@ -433,7 +433,7 @@ func (f Field) wanted(op string, v value) (want, string) {
 	return w, ""
 }
 
-// parse reads a number of the field.
+// parse parses a number of the field.
 func (f Field) parse(text string) (float64, string) {
 	switch f.Kind {
 	case Flag:
@@ -463,7 +463,7 @@ func (f Field) parse(text string) (float64, string) {
 	return 0, fmt.Sprintf("%q is not a number; write one as in %s<1e-3 or %s=10k", text, f.Name, f.Name)
 }
 
-// scaled reads a number that a unit may follow.
+// scaled parses a number with an optional unit.
 func scaled(text string, units map[string]float64) (float64, bool) {
 	factor := 1.0
 	at := strings.LastIndexAny(text, "0123456789.") + 1
@@ -491,7 +491,7 @@ var timeLayouts = map[string]time.Duration{
 	time.RFC3339:          time.Second,
 }
 
-// timeSpan is how long the time lasts that text names.
+// timeSpan returns the duration that a time covers, such as a day for a date.
 func timeSpan(text string) time.Duration {
 	for layout, span := range timeLayouts {
 		if _, err := time.Parse(layout, text); err == nil {

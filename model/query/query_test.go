@@ -15,7 +15,7 @@ import (
 
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// runs are three runs that differ in everything that the tests ask for.
+// runs returns three runs that differ in everything that the tests query.
 func runs(t testing.TB) []model.Overview {
 	t.Helper()
 	make := func(id, name, kind string, state model.State, lr float64, created time.Time) model.Overview {
@@ -68,7 +68,7 @@ func TestQueriesChoose(t *testing.T) {
 		"-infom=none":                       "a",
 		"dci_d>0.5":                         "a",
 		"d=128":                             "a",
-		"beta_kl=none":                      "a", // HRR has no such hyperparameter
+		"beta_kl=none":                      "a", // HRR does not have this hyperparameter
 		"psnr/eval>29":                      "a",
 		"total=nan":                         "b",
 		"-failed":                           "a",
@@ -98,7 +98,7 @@ func TestQueriesChoose(t *testing.T) {
 		"no_denoiser=no":                    "a",
 		"reason:finite":                     "b",
 		"model:vae":                         "b",
-		"id=c":                              "c", // named, so it is shown though it is archived
+		"id=c":                              "c", // archived, but included because the query uses id
 		"progress>0%":                       "a b",
 		"preset=tiny\u00a0model=hrr":        "a",
 		"night failed":                      "",
@@ -119,7 +119,7 @@ func TestQueriesChoose(t *testing.T) {
 	}
 }
 
-// with lists the runs whose value of a text field is that one.
+// with returns the runs that have a value of a text field.
 func (f Field) with(runs []model.Overview, text string) (out []model.Overview) {
 	for _, r := range runs {
 		if f.Shown(&r, now) == text {
@@ -135,12 +135,12 @@ func TestFaultsAreSentencesThatPointAtThePlace(t *testing.T) {
 		at  int
 		say string
 	}{
-		"model=hrr lrr<1":             {10, `"lrr": there is no such hyperparameter, score or series; did you mean lr?; to look for this text, put it in quotes`},
-		"qqqqqq=1":                    {0, `"qqqqqq": there is no such hyperparameter, score or series; to look for this text, put it in quotes`},
+		"model=hrr lrr<1":             {10, `"lrr": unknown hyperparameter, score or series; did you mean lr?; to search for this text, put it in quotes`},
+		"qqqqqq=1":                    {0, `"qqqqqq": unknown hyperparameter, score or series; to search for this text, put it in quotes`},
 		"lr<abc":                      {0, `"lr<abc": "abc" is not a number; write one as in lr<1e-3 or lr=10k`},
 		"lr<":                         {0, `"lr<": a value must follow, as in model=hrr or lr<1e-3`},
-		"<3":                          {0, `"<": a name must stand before it, as in lr<1e-3`},
-		"model=hr":                    {0, `"model=hr": model is never "hr"; it is one of ` + strings.Join(model.ModelNames(), ", ")},
+		"<3":                          {0, `"<": a name must come before it, as in lr<1e-3`},
+		"model=hr":                    {0, `"model=hr": model cannot be "hr"; use one of ` + strings.Join(model.ModelNames(), ", ")},
 		"model<hrr":                   {0, `"model<hrr": model is not a number, so it has no order; use =, != or :`},
 		"lr<1,2":                      {0, `"lr<1,2": < takes one value; for several use = with commas, or a range as in lr=1..5`},
 		"lr<1..2":                     {0, `"lr<1..2": a range needs =, as in lr=1..2`},
@@ -148,21 +148,21 @@ func TestFaultsAreSentencesThatPointAtThePlace(t *testing.T) {
 		"lr<none":                     {0, `"lr<none": none is not a number; use lr=none for runs without a value`},
 		"lr!1":                        {0, `"lr!": ! is not a comparison; use !=, or - before a condition to exclude it`},
 		"(failed":                     {0, `"(": this bracket is not closed; add )`},
-		"failed)":                     {6, `")": this bracket closes nothing; remove it, or open one before it`},
+		"failed)":                     {6, `")": unmatched closing bracket; remove it, or open one before it`},
 		"failed ()":                   {7, `"()": these brackets are empty; write a condition inside, or remove them`},
-		"failed or":                   {9, `there is nothing on one side of or; write a condition there, or remove it`},
+		"failed or":                   {9, `or needs a condition on both sides; add one, or remove it`},
 		"-":                           {0, `"-": a condition to exclude must follow, as in -failed`},
 		`name="x`:                     {5, `"\"x": the quotes are not closed; add " at the end`},
-		`name=""`:                     {5, `"\"\"": there is nothing between the quotes; write a text, or =none for runs without a value`},
+		`name=""`:                     {5, `"\"\"": the quotes are empty; write a text, or =none for runs without a value`},
 		"created>yesterday":           {0, `"created>yesterday": "yesterday" is not a time; write one as 2026-03-01 or 2026-03-01T18:30 (UTC), or use age, as in age<2d`},
 		"age<2":                       {-1, ""},
 		"age<2q":                      {0, `"age<2q": "2q" is not a duration; write one as 90s, 15min, 2h or 3d`},
 		"star=maybe":                  {0, `"star=maybe": "maybe" is neither yes nor no`},
 		"tag:a\\b":                    {0, `"tag:a\\b": "a\\b" is not a tag; use 1–40 letters, digits and - _ . : / +`},
-		strings.Repeat("(", 60) + "a": {41, `"(": more than 40 brackets and signs lie inside each other; use fewer`},
+		strings.Repeat("(", 60) + "a": {41, `"(": more than 40 nested brackets and signs; use fewer`},
 		strings.Repeat("a ", Longest): {0, "the query has 4000 bytes, more than the 2000 allowed; shorten it"},
 		"a\xff":                       {0, "the query is not valid UTF-8 text; type it again"},
-		"a,b":                         {1, `",": a name must stand before it, as in model=hrr`},
+		"a,b":                         {1, `",": a name must come before it, as in model=hrr`},
 		"infom>0x10":                  {0, `"infom>0x10": "0x10" is not a number; write one as in infom<1e-3 or infom=10k`},
 		"infom>1_0":                   {0, `"infom>1_0": "1_0" is not a number; write one as in infom<1e-3 or infom=10k`},
 	} {
@@ -185,7 +185,7 @@ func TestOrderPutsMissingValuesLast(t *testing.T) {
 	c := Of(all)
 	for field, want := range map[string][2]string{
 		"infom":   {"c a b", "a c b"},
-		"total":   {"c a b", "c a b"}, // NaN is no better than nothing
+		"total":   {"c a b", "c a b"}, // NaN sorts like a missing value
 		"name":    {"c a b", "b a c"},
 		"state":   {"c b a", "a b c"},
 		"tag":     {"a b c", "a b c"},
@@ -202,7 +202,7 @@ func TestOrderPutsMissingValuesLast(t *testing.T) {
 	}
 }
 
-// drawn draws a query as text.
+// drawn returns a random query as text.
 func drawn(t *rapid.T, deep int) string {
 	simple := []string{"model=hrr", "lr<1e-3", "infom>0.7", "failed", "tag:night", "night", `"a b"`, "total=nan", "step=10..2k", "infom=none", "created>2026-03-01", "model!=hrr,vqvae", "star", "name:x"}
 	if deep == 0 {
@@ -221,7 +221,7 @@ func drawn(t *rapid.T, deep int) string {
 	return drawn(t, 0)
 }
 
-// TestLogic: a space is and, or is or, - is not, of whatever queries; and what String writes means the same.
+// TestLogic: for any queries, a space means and, "or" means or, "-" means not, and String returns an equivalent query.
 func TestLogic(t *testing.T) {
 	all := runs(t)
 	c := Of(all)
@@ -238,7 +238,7 @@ func TestLogic(t *testing.T) {
 		both, either, none := parse(t, "("+x+") ("+y+")"), parse(t, "("+x+") or ("+y+")"), parse(t, "-("+x+")")
 		again := parse(t, a.String())
 		if again.String() != a.String() {
-			t.Fatalf("%s is written %s, which is written %s", x, a, again)
+			t.Fatalf("String of %s is %s, whose String is %s", x, a, again)
 		}
 		for i := range all {
 			r := &all[i]
@@ -250,7 +250,7 @@ func TestLogic(t *testing.T) {
 	})
 }
 
-// TestNumbersCompareAsNumbers against Go's own comparison.
+// TestNumbersCompareAsNumbers compares queries with Go's comparison operators.
 func TestNumbersCompareAsNumbers(t *testing.T) {
 	c := New()
 	rapid.Check(t, func(t *rapid.T) {
@@ -288,12 +288,12 @@ func FuzzParse(f *testing.F) {
 		again, err := c.Parse(q.String())
 		if err != nil {
 			if len(q.String()) > Longest {
-				return // brackets make it longer
+				return // added brackets exceed the limit
 			}
-			t.Fatalf("%q is written %q: %v", text, q, err)
+			t.Fatalf("String of %q is %q: %v", text, q, err)
 		}
 		if again.String() != q.String() {
-			t.Fatalf("%q is written %q, then %q", text, q, again)
+			t.Fatalf("String of %q is %q, then %q", text, q, again)
 		}
 		for i := range all {
 			if q.Match(&all[i], now) != again.Match(&all[i], now) {

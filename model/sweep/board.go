@@ -11,64 +11,64 @@ import (
 	"slotscope/model"
 )
 
-// Found is what there is of an item's run.
+// Found is the existing run of an item.
 type Found struct {
 	Run     model.Run
 	Scores  *model.Scores // nil before the run is scored
-	Problem string        // why its evaluation failed, or why it is not the item's run; empty otherwise
+	Problem string        // why its evaluation failed, or why it does not match the item; empty otherwise
 }
 
-// Evaluated says whether InfoMEC and DCI are measured, or cannot be.
+// Evaluated reports whether InfoMEC and DCI are measured or cannot be measured.
 func (f Found) Evaluated() bool { return f.Scores != nil && f.Scores.Evaluated() }
 
-// Lookup finds an item's run; false where there is none.
+// Lookup returns an item's run; false if there is none.
 type Lookup func(id string) (Found, bool)
 
-// Stage says how far an item is.
+// Stage is the progress of an item.
 type Stage string
 
 const (
-	Planned    Stage = "planned"     // there is no run yet
+	Planned    Stage = "planned"     // no run yet
 	Live       Stage = "live"        // queued, running or stopping
-	Halted     Stage = "halted"      // stopped or interrupted: it can go on
-	Unmeasured Stage = "to evaluate" // finished, its metrics are not measured
-	Failed     Stage = "failed"      // it failed, or its evaluation did
+	Halted     Stage = "halted"      // stopped or interrupted; can be resumed
+	Unmeasured Stage = "to evaluate" // finished, not evaluated
+	Failed     Stage = "failed"      // the run or its evaluation failed
 	Done       Stage = "done"        // finished and evaluated
-	Out        Stage = "out"         // its setting has lost the race: it is not begun, or not gone on with
+	Out        Stage = "out"         // its setting lost the race; it is not started or resumed
 )
 
-// Standing is an item and how it stands.
+// Standing is an item with its progress.
 type Standing struct {
 	Item
 	Found
 	Stage Stage
-	Parts []int // whose results it is; empty for a run that only serves a choice
-	Later bool  // a race has not come to its seed yet
+	Parts []int // parts that report it; empty for a run that only serves a choice
+	Later bool  // a race has not reached its seed yet
 }
 
-// Ended says whether nothing more happens to the item by itself.
+// Ended reports whether no further work is done on the item automatically.
 func (s Standing) Ended() bool { return s.Stage == Failed || s.Stage == Done || s.Stage == Out }
 
-// Choice is what Select found for a model on a dataset.
+// Choice is the result of Select for a model on a dataset.
 type Choice struct {
 	Part           int
 	Model, Dataset string
 	Axis           Axis
-	InfoM          []float64 // mean of each value's seeds; NaN where none has one
-	Seeds          []int     // that stand behind each mean
-	Chosen         string    // empty while undecided
-	Problem        string    // why it cannot be decided; empty otherwise
+	InfoM          []float64 // mean over each value's seeds; NaN if none has an InfoM
+	Seeds          []int     // number of seeds in each mean
+	Chosen         string    // chosen value; empty while undecided
+	Problem        string    // why no value can be chosen; empty otherwise
 }
 
-// Board is a plan held against the runs that there are.
+// Board is the progress of a plan, given the existing runs.
 type Board struct {
 	Plan    Plan
-	Items   []Standing // what is known so far; each run once
+	Items   []Standing // known items; each run once
 	Choices []Choice
-	Waiting int // runs whose setting hangs on a choice
+	Waiting int // runs whose setting depends on a pending choice
 }
 
-// Look holds a plan against the runs that there are.
+// Look compares a plan with the existing runs.
 func (p Plan) Look(find Lookup) Board {
 	l := looker{plan: p, find: find, at: map[string]int{}, wanted: map[string]bool{}, board: Board{Plan: p}}
 	for i, part := range p.Parts {
@@ -85,15 +85,15 @@ func (p Plan) Look(find Lookup) Board {
 type looker struct {
 	plan   Plan
 	find   Lookup
-	at     map[string]int  // of items, by id
-	wanted map[string]bool // items that some part wants, now or (false) later; others have lost a race
+	at     map[string]int  // position of items by id
+	wanted map[string]bool // items that some part wants now (true) or later (false); others have lost a race
 	board  Board
 }
 
-// wants enters that a part wants an item, now or later.
+// wants records that a part wants an item, now or later.
 func (l *looker) wants(id string, now bool) { l.wanted[id] = l.wanted[id] || now }
 
-// settle says which items wait for a race, and which have lost it in every part that has them.
+// settle marks items that wait for a race, and items that have lost it in every part that includes them.
 func (l *looker) settle() {
 	for i := range l.board.Items {
 		s := &l.board.Items[i]
@@ -105,7 +105,7 @@ func (l *looker) settle() {
 	}
 }
 
-// part looks at one model on one dataset: the choice first, then what follows from it.
+// part adds the items of one model on one dataset: first those of the choice, then those that depend on it.
 func (l *looker) part(i int, part Part, dataset, name string) {
 	chosen := map[string]string{}
 	if a, ok := part.axis(name); ok {
@@ -137,7 +137,7 @@ func (l *looker) part(i int, part Part, dataset, name string) {
 	}
 }
 
-// choose looks at the runs of Select; the choice falls once all of them have ended.
+// choose adds the runs of Select; the choice is made once all of them have ended.
 func (l *looker) choose(i int, part Part, dataset, name string, a Axis) Choice {
 	c := Choice{Part: i, Model: name, Dataset: dataset, Axis: a}
 	open, best := false, -1
@@ -163,7 +163,7 @@ func (l *looker) choose(i int, part Part, dataset, name string, a Axis) Choice {
 	switch {
 	case open:
 	case best < 0:
-		c.Problem = fmt.Sprintf("no run of %s on %s has an InfoM to choose %s by", name, dataset, a.Field)
+		c.Problem = fmt.Sprintf("%s cannot be chosen: no run of %s on %s has an InfoM", a.Field, name, dataset)
 	default:
 		c.Chosen = a.Values[best]
 	}
@@ -177,7 +177,7 @@ func infoM(f Found) float64 {
 	return float64(f.Scores.Metrics.InfoM)
 }
 
-// add enters an item, once, says how it stands and whose results it is.
+// add adds an item, once, and returns its progress and the parts that report it.
 func (l *looker) add(item Item) Standing {
 	i, known := l.at[item.ID]
 	if !known {
@@ -202,7 +202,7 @@ func stageOf(item Item, f *Found) Stage {
 	cfg.Engine = item.Config.Engine
 	switch {
 	case cfg != item.Config:
-		f.Problem = fmt.Sprintf("run %s was changed: its configuration no longer matches the plan", item.ID)
+		f.Problem = fmt.Sprintf("the configuration of run %s was changed and no longer matches the plan", item.ID)
 		return Failed
 	case f.Run.State == model.Failed:
 		f.Problem = cmp.Or(f.Run.Reason, "the run failed")
@@ -219,7 +219,7 @@ func stageOf(item Item, f *Found) Stage {
 	return Unmeasured
 }
 
-// Count is how many items stand so.
+// Count returns the number of items in the given stages.
 func (b Board) Count(stages ...Stage) int {
 	n := 0
 	for _, s := range b.Items {
@@ -230,13 +230,13 @@ func (b Board) Count(stages ...Stage) int {
 	return n
 }
 
-// Total is how many runs there are to do in all, those that wait for a choice included.
+// Total returns the number of runs, including those that wait for a choice.
 func (b Board) Total() int { return len(b.Items) + b.Waiting }
 
-// Over says whether nothing is left to do: runs that wait for a choice which cannot be made will never come.
+// Over reports whether nothing is left to do. It ignores runs that wait for a choice, which then cannot be made.
 func (b Board) Over() bool { return b.Count(Planned, Live, Halted, Unmeasured) == 0 }
 
-// Problems are sentences on choices that cannot be made.
+// Problems returns a sentence for each choice that cannot be made.
 func (b Board) Problems() []string {
 	var all []string
 	for _, c := range b.Choices {
@@ -247,7 +247,7 @@ func (b Board) Problems() []string {
 	return all
 }
 
-// Steps is how many steps are done, and how many there are to do, over all runs.
+// Steps returns the number of completed steps and the total number of steps, over all runs.
 func (b Board) Steps() (done, total int) {
 	each := 0
 	for _, s := range b.Items {
@@ -263,8 +263,8 @@ func (b Board) Steps() (done, total int) {
 	return done, total + b.Waiting*each
 }
 
-// Left estimates the seconds to the end, one run after another, from how fast runs of the same model have been, or else any;
-// false before any has been measured.
+// Left estimates the remaining seconds, with runs in sequence, from the speed of runs of the same model, or of any model if there are none;
+// known is false before any has been measured.
 func (b Board) Left() (seconds float64, known bool) {
 	pace := map[string]*speed{}
 	all := &speed{}
@@ -296,12 +296,12 @@ func (b Board) Left() (seconds float64, known bool) {
 	return seconds, true
 }
 
-// speed is how fast runs have been.
+// speed accumulates the speed of runs.
 type speed struct {
 	runs      int
 	inverse   float64 // sum of seconds per image
 	evaluated int
-	seconds   float64 // of evaluations
+	seconds   float64 // total duration of evaluations
 }
 
 func (p *speed) add(s Standing) {
@@ -322,15 +322,15 @@ func (p *speed) evaluation() float64 {
 	return p.seconds / float64(p.evaluated)
 }
 
-// EvalFlags are the flags of `slotscope eval` for the item: as many images as its configuration says, what the plan says of the
-// rest, and for a run that only serves a choice nothing beyond the metrics.
+// EvalFlags returns the flags of `slotscope eval` for the item: the number of images from its configuration, other flags from the plan,
+// and only the metrics for a run that only serves a choice.
 func (s Standing) EvalFlags() []string {
 	flags := []string{"--images", strconv.Itoa(s.Config.EvalImages)}
 	for _, name := range slices.Sorted(maps.Keys(s.eval)) {
 		flags = append(flags, "--"+name, strconv.Itoa(s.eval[name]))
 	}
 	if len(s.Parts) == 0 {
-		flags = append(flags, "--noise", "0", "--pairs", "0", "--heldout=false") // the last of a flag counts
+		flags = append(flags, "--noise", "0", "--pairs", "0", "--heldout=false") // the last value of a flag wins
 	}
 	return flags
 }

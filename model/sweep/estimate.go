@@ -10,18 +10,18 @@ import (
 	"slotscope/model"
 )
 
-// Estimate is how much work a plan is before it begins.
+// Estimate is the amount of work of a plan before it begins.
 type Estimate struct {
-	Runs    int     // at most, those of choices included
-	Done    int     // that are done already
-	Steps   int     // left to train
-	Seconds float64 // of training, one run after another; evaluations are not in it
-	Known   bool    // whether runs of the preset have been timed
-	From    string  // which: "12 earlier runs of tiny"
+	Runs    int     // maximum number of runs, including those of choices
+	Done    int     // runs already done
+	Steps   int     // remaining training steps
+	Seconds float64 // training time with runs in sequence, without evaluations
+	Known   bool    // whether Seconds is known, because runs of the preset have been timed
+	From    string  // source of Seconds: "12 earlier runs of tiny"
 }
 
-// Estimate holds a plan against earlier runs. The pace is that of runs of the same preset, of the same model where there are
-// any; without any the time is not known.
+// Estimate estimates a plan's work from earlier runs, using the speed of runs of the same preset and, if there are any, of the same model.
+// Without runs of the preset, the time is unknown.
 func (b Board) Estimate(earlier []model.Run) Estimate {
 	e := Estimate{Runs: b.Total(), Done: b.Count(Done)}
 	pace := map[string]*speed{}
@@ -53,7 +53,7 @@ func (b Board) Estimate(earlier []model.Run) Estimate {
 			add(s.Config, max(0, s.Config.Steps-s.Run.Step))
 		}
 	}
-	if b.Waiting > 0 && len(b.Items) > 0 { // the settings that a choice will make are as those it tries
+	if b.Waiting > 0 && len(b.Items) > 0 { // assumes that runs after a choice are like those for it
 		for range b.Waiting {
 			add(b.Items[0].Config, b.Items[0].Config.Steps)
 		}

@@ -11,34 +11,34 @@ import (
 	"slotscope/model"
 )
 
-// Exploration is a sweep's runs by what it varies.
+// Exploration holds a sweep's runs and the parameters that it varies.
 type Exploration struct {
 	Parameters []Parameter
 	Rows       []Row
 }
 
-// Parameter is a hyperparameter that a sweep varies; also the model and the dataset, where there are several.
+// Parameter is a hyperparameter that a sweep varies, including model and dataset if there are several.
 type Parameter struct {
 	model.Field
-	Levels []string // values, or spans of them where there are many; numbers ascend
+	Levels []string // values, or ranges of values if there are many; numbers ascend
 }
 
 // Row is a run with its value of each parameter.
 type Row struct {
 	Standing
-	Values  []string  // "–" where its model has no such hyperparameter
-	Numbers []float64 // the same for computing: of a word its level, of "–" one below all
-	Levels  []int     // of the parameter's levels; −1 for "–"
-	Setting int       // runs that differ only in their seed have the same
+	Values  []string  // "–" if its model has no such hyperparameter
+	Numbers []float64 // values as numbers: the level of a word, the minimum − 1 for "–"
+	Levels  []int     // indices of the parameter's levels; −1 for "–"
+	Setting int       // the same for runs that differ only in their seed
 }
 
 const (
-	mostLevels = 8 // from more values on they are put together in spans
-	spans      = 5
+	mostLevels = 8 // more values are grouped into ranges
+	spans      = 5 // number of ranges
 	absent     = "–"
 )
 
-// Explore lists the runs whose results a sweep reports, by every parameter of which they have at least two values.
+// Explore returns the runs that a sweep reports, with every parameter that has at least two values among them.
 func (b Board) Explore() Exploration {
 	var items []Standing
 	for _, s := range b.Items {
@@ -68,7 +68,7 @@ func (b Board) Explore() Exploration {
 	return e
 }
 
-// varied names what the plan's runs may differ in, each once.
+// varied returns the names of hyperparameters in which the plan's runs may differ, without duplicates.
 func (p Plan) varied() []string {
 	names := []string{"model", "dataset", "preset", "steps"}
 	add := func(name string) {
@@ -96,7 +96,7 @@ func (p Plan) varied() []string {
 	return names
 }
 
-// add enters a parameter, where runs have at least two values of it.
+// add adds a parameter if runs have at least two values of it.
 func (e *Exploration) add(f model.Field) {
 	values, seen := make([]string, len(e.Rows)), []string{}
 	for i, row := range e.Rows {
@@ -135,7 +135,7 @@ func (e *Exploration) add(f model.Field) {
 	e.below(len(e.Parameters) - 1)
 }
 
-// below puts what is absent one below all numbers of a parameter.
+// below sets the number of absent values to the parameter's minimum − 1.
 func (e *Exploration) below(i int) {
 	least := math.Inf(1)
 	for _, row := range e.Rows {
@@ -158,7 +158,7 @@ func numberOf(text string) float64 {
 	return v
 }
 
-// inSpans puts ascending values together in spans of about as many values each.
+// inSpans groups ascending values into ranges with about equally many values.
 func inSpans(values []string) (levels []string, level func(value string) int) {
 	at := map[string]int{}
 	for s := range spans {
@@ -171,10 +171,10 @@ func inSpans(values []string) (levels []string, level func(value string) int) {
 	return levels, func(value string) int { return at[value] }
 }
 
-// Index finds a parameter by name; −1 for none.
+// Index returns the index of a parameter by name; −1 if there is none.
 func (e Exploration) Index(name string) int {
 	return slices.IndexFunc(e.Parameters, func(p Parameter) bool { return p.Name == name })
 }
 
-// Title is how pages call a parameter.
+// Title returns the parameter's title for pages.
 func (p Parameter) Title() string { return strings.TrimSpace(fmt.Sprintf("%s %s", p.Label, p.Symbol)) }

@@ -7,7 +7,7 @@ import (
 	"slotscope/model"
 )
 
-// TestExplore: what a plan varies is a parameter where runs differ in it; many numbers are put together, and what a model lacks has no level.
+// TestExplore: a varied field is a parameter if runs differ in it; many numbers are grouped, and a field that a model lacks has no level.
 func TestExplore(t *testing.T) {
 	p := Plan{Name: "p", Preset: "tiny", Steps: 50, Parts: []Part{{Name: "main", Models: []string{"betavae", "hrr"}, Datasets: []string{"shapes3d-synthetic"}, Seeds: upTo(2),
 		Select: &Select{Seeds: []int64{100}, Axes: []Axis{{Field: "beta_kl", Values: []string{"1", "10"}, Models: []string{"betavae"}}}},
@@ -49,7 +49,7 @@ func TestExplore(t *testing.T) {
 		}
 	}
 	if e.Index("beta_kl") >= 0 {
-		t.Error("a hyperparameter that was chosen is one value, not two")
+		t.Error("a selected hyperparameter has two values")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"slotscope/model"
 )
 
-// FuzzPlan: a plan file is read whole or refused in words; what was read is written and read again as the same sweep.
+// FuzzPlan: a plan file is read completely or rejected with an error; a plan that was read is written and read again as the same sweep.
 func FuzzPlan(f *testing.F) {
 	f.Add(small().JSON())
 	for _, text := range []string{"", "null", "{}", `{"name":"x","preset":"tiny","parts":[{}]}`, `{"name":"x","preset":"tiny","parts":[{"name":"p","models":["hrr"],"datasets":["shapes3d-synthetic"],"seeds":[0],"vary":[{"field":"d","values":["64","NaN"]}]}]}`} {
@@ -20,11 +20,11 @@ func FuzzPlan(f *testing.F) {
 		if err != nil {
 			var bad model.Invalid
 			if !errors.As(err, &bad) || len(bad) == 0 {
-				t.Fatalf("refused without a problem by field: %v", err)
+				t.Fatalf("rejected without a problem by field: %v", err)
 			}
 			for field, why := range bad {
 				if strings.TrimSpace(why) == "" {
-					t.Fatalf("no word about %q", field)
+					t.Fatalf("empty problem for %q", field)
 				}
 			}
 			return
@@ -34,12 +34,12 @@ func FuzzPlan(f *testing.F) {
 			t.Fatalf("written and read again: %v, %s for %s", err, again.ID(), p.ID())
 		}
 		if b := p.Look(func(string) (Found, bool) { return Found{}, false }); b.Count(Planned) != len(b.Items) {
-			t.Fatal("nothing has run, yet something is done")
+			t.Fatal("an item is done although nothing has run")
 		}
 	})
 }
 
-// A plan of more settings than memory holds is counted and refused, not spread out.
+// A plan with more settings than fit in memory is counted and rejected, not expanded.
 func TestPlanOfTooManySettings(t *testing.T) {
 	p := small()
 	for range 8 {

@@ -2,26 +2,26 @@ package sweep
 
 import "slotscope/model"
 
-// Action is what a worker does next for an item.
+// Action is a worker's next action for an item.
 type Action string
 
 const (
-	Wait     Action = "wait"     // nothing: it is over, another works on it, or somebody else must decide
-	Begin    Action = "begin"    // make its run and start it
-	Continue Action = "continue" // start its run again, from its newest checkpoint
+	Wait     Action = "wait"     // do nothing: it has ended, another process works on it, or a user must decide
+	Begin    Action = "begin"    // create and start its run
+	Continue Action = "continue" // resume its run from the newest checkpoint
 	Measure  Action = "evaluate" // evaluate its finished run
 )
 
-// Worker is who works through a sweep: the server, a shell, or a shell that submits to SLURM.
+// Worker describes a process that works on a sweep: the server, a shell, or a shell that submits to SLURM.
 type Worker struct {
-	Stopped bool // go on with runs that were stopped; the server leaves these to the visitor who stopped them
-	Retry   bool // go on with runs that failed, once
-	Orphans bool // take over runs that nobody works on although they are queued: their worker ended first
-	Most    int  // how often a run that ends early is started, so that one cancelled again and again stays so; 0 for no limit
+	Stopped bool // resume stopped runs; the server leaves these to the user who stopped them
+	Retry   bool // resume failed runs, once
+	Orphans bool // take over queued runs without a process, whose worker has ended
+	Most    int  // maximum number of starts of a run, so that one cancelled repeatedly stays cancelled; 0 for no limit
 }
 
-// Next decides what a worker does for an item. busy says that a process trains or evaluates it, tries how often this worker has
-// started it. The server, shells and SLURM decide by this table:
+// Next returns a worker's next action for an item. busy is whether a process trains or evaluates it, tries how often this worker has
+// started it. The server, shells and SLURM all use this table:
 //
 //	stage       run          condition                        action
 //	planned     none         tries < Most                     begin
@@ -31,8 +31,8 @@ type Worker struct {
 //	failed      failed       Retry, not busy, tries = 0       continue
 //	to evaluate finished     not busy                         evaluate
 //
-// and wait for all else. A run is never started while a process works on it. A race holds back runs of seeds that it has not come to, and
-// runs of settings that have lost it are out: neither begins nor goes on.
+// and wait in all other cases. A run is never started while a process works on it. Runs whose seed a race has not reached, and runs of
+// settings that have lost it, are neither started nor resumed.
 func (s Standing) Next(w Worker, busy bool, tries int) Action {
 	may := w.Most == 0 || tries < w.Most
 	switch {

@@ -22,7 +22,7 @@ func TestNext(t *testing.T) {
 		state model.State
 		busy  bool
 		tries int
-		want  map[string]Action // by worker; those left out wait
+		want  map[string]Action // by worker; the others wait
 	}{
 		{Planned, "", false, 0, map[string]Action{"server": Begin, "visitor": Begin, "shell": Begin, "again": Begin, "cluster": Begin}},
 		{Planned, "", false, 3, map[string]Action{"server": Begin, "visitor": Begin, "shell": Begin, "again": Begin}},
@@ -58,7 +58,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextInARace: what waits for its seed, or has lost, neither begins nor goes on; what is at work is left to end and is measured.
+// TestNextInARace: items that wait for their seed or have lost are neither started nor resumed; running items may end and are evaluated.
 func TestNextInARace(t *testing.T) {
 	for _, w := range []Worker{server, visitor, shell, again, cluster} {
 		for _, s := range []Standing{
@@ -72,7 +72,7 @@ func TestNextInARace(t *testing.T) {
 			}
 		}
 		if got := (Standing{Stage: Unmeasured, Later: true}).Next(w, false, 0); got != Measure {
-			t.Errorf("a finished run whose seed the race has not come to: %s", got)
+			t.Errorf("finished run whose seed the race has not reached: %s", got)
 		}
 	}
 }
@@ -86,19 +86,19 @@ type walked struct {
 
 func (w *walked) become(stage Stage, state model.State) { w.Stage, w.Run.State = stage, state }
 
-// do carries out an action, and says what a worker must never do.
+// do performs an action, and fails on actions that a worker must never take.
 func (w *walked) do(t *testing.T, a Action) {
 	switch {
 	case a == Wait:
 		return
 	case w.busy:
-		t.Fatalf("%s for a run that is being worked on", a)
+		t.Fatalf("%s for a busy run", a)
 	case a == Begin && w.exists:
-		t.Fatal("a run is made twice")
+		t.Fatal("a run is created twice")
 	case a == Continue && !w.exists:
-		t.Fatal("a run that is not there is continued")
+		t.Fatal("a run that does not exist is continued")
 	case a == Measure && w.Run.State != model.Finished:
-		t.Fatalf("a run that is %s is evaluated", w.Run.State)
+		t.Fatalf("a run in state %s is evaluated", w.Run.State)
 	case w.Stage == Done:
 		t.Fatalf("%s for an item that is done", a)
 	}
@@ -110,7 +110,7 @@ func (w *walked) do(t *testing.T, a Action) {
 	w.become(Live, model.Running)
 }
 
-// happens lets something happen to the process that works on the item; how is 0 for a good end.
+// happens applies an event to the process that works on the item; how is 0 for a successful end.
 func (w *walked) happens(how int) {
 	if !w.busy {
 		if how == 4 && w.Stage == Live { // a worker queued it and ended
@@ -123,7 +123,7 @@ func (w *walked) happens(how int) {
 	case w.Stage == Unmeasured && how == 0:
 		w.become(Done, model.Finished)
 	case w.Stage == Unmeasured:
-		w.become(Unmeasured, model.Finished) // killed: its scores are not there
+		w.become(Unmeasured, model.Finished) // killed, so there are no scores
 	case how == 0:
 		w.become(Unmeasured, model.Finished)
 	case how == 1:
@@ -137,8 +137,8 @@ func (w *walked) happens(how int) {
 	}
 }
 
-// TestWalks: whatever happens in whatever order, no run is worked on twice at a time, none is made twice, and once nothing goes wrong
-// any more every item comes to the end that its worker can bring it to.
+// TestWalks: for any sequence of events, no run is worked on twice at once and none is created twice, and once failures stop, every item
+// reaches the end that its worker can bring it to.
 func TestWalks(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))

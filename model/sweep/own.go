@@ -7,23 +7,23 @@ import (
 	"slotscope/model"
 )
 
-// Own is a question of one's own as a form or a command line puts it: one part, over any number of hyperparameters.
+// Own is a user-defined sweep as entered in a form or on the command line: one part, over any number of hyperparameters.
 type Own struct {
 	Name, Preset     string
 	Steps            int // 0 for the preset's
 	Seeds            int
 	Models, Datasets []string
-	Vary             []Line // each a hyperparameter and what ParseAxis reads
-	Set              []Line // of every run
-	Draws            int    // of random search; 0 for every combination
+	Vary             []Line // each a hyperparameter and its axis, parsed by ParseAxis
+	Set              []Line // settings of every run
+	Draws            int    // settings drawn by random search; 0 for every combination
 	DrawSeed         int64
 	Race             int // seeds before the first round of a race; 0 for none
 }
 
-// Line is a name with a value.
+// Line is a name and a value.
 type Line struct{ Name, Value string }
 
-// ParseLine reads name=value.
+// ParseLine parses name=value.
 func ParseLine(text string) (Line, error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || strings.TrimSpace(name) == "" {
@@ -32,14 +32,14 @@ func ParseLine(text string) (Line, error) {
 	return Line{strings.TrimSpace(name), strings.TrimSpace(value)}, nil
 }
 
-// mostSeeds is how many seeds a question may have.
+// mostSeeds is the maximum number of seeds of a user-defined sweep.
 const mostSeeds = 100
 
-// Plan is the question as a plan. What is wrong with the i-th hyperparameter is under vary[i].
+// Plan returns the sweep as a plan. Problems with the i-th hyperparameter are under the key vary[i].
 func (o Own) Plan() (Plan, error) {
 	bad := model.Invalid{}
 	if o.Seeds < 1 || o.Seeds > mostSeeds {
-		bad["seeds"] = fmt.Sprintf("%d is not a number of seeds from 1 to %d", o.Seeds, mostSeeds)
+		bad["seeds"] = fmt.Sprintf("%d seeds: choose 1 to %d", o.Seeds, mostSeeds)
 		return Plan{}, bad
 	}
 	part := Part{Name: o.Name, Models: o.Models, Datasets: o.Datasets, Seeds: upTo(o.Seeds)}

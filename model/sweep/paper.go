@@ -7,7 +7,7 @@ import (
 	"slotscope/model"
 )
 
-// PaperDatasets are the datasets of the paper's tables.
+// PaperDatasets returns the datasets of the paper's tables.
 func PaperDatasets() []string { return []string{"shapes3d", "falcor3d", "isaac3d", "mpi3d-complex"} }
 
 // Names of the parts of the paper's protocol.
@@ -22,21 +22,21 @@ const (
 	TunedPart     = "Models of the field, tuned"
 )
 
-// Scale says how much of the paper's protocol to do.
+// Scale selects how much of a protocol to run.
 type Scale struct {
 	Preset   string
 	Steps    int      // 0 for the preset's
-	Seeds    int      // of each result; 0 for the paper's five
-	Datasets []string // empty for the paper's
+	Seeds    int      // per result; 0 for the paper's five
+	Datasets []string // empty for the protocol's
 	Models   []string // empty for all
-	Parts    []string // of the paper "main", "grid", "ablations" and "ratio", the last on request; of the field "models", "tuned", "ratio" and "splits", models without request
+	Parts    []string // for Paper: "main", "grid", "ablations", "ratio", by default all but the last; for Field: "models", "tuned", "ratio", "splits", by default "models"
 }
 
-// selectionSeeds begin where results' seeds never come: the paper chooses over two seeds, then runs five anew.
+// selectionSeeds is the first seed of selection runs, above all seeds of results: the paper selects with two seeds, then runs five others.
 const selectionSeeds = 1000
 
-// Paper is the paper's protocol: each baseline's hyperparameter chosen over two seeds by InfoM, then every model over five
-// seeds; HRR over three latent dimensions and three codebook sizes; HRR with each of its design choices undone.
+// Paper returns the paper's protocol: each baseline's hyperparameter selected by InfoM over two seeds, then every model over five seeds;
+// HRR over three latent dimensions and three codebook sizes; HRR with each design choice undone.
 func Paper(s Scale) (Plan, error) {
 	preset, err := s.settle(PaperDatasets())
 	if err != nil {
@@ -66,8 +66,8 @@ func Paper(s Scale) (Plan, error) {
 	return p, p.Validate()
 }
 
-// Field is one protocol for every model: each with what its source publishes over five seeds; on request each with its hyperparameter
-// chosen as the paper chooses those of its baselines, and HRR over numbers of slots and dimensions.
+// Field returns one protocol for all models: each with its published hyperparameters over five seeds; on request each with its
+// hyperparameter selected as the paper does for its baselines, HRR over numbers of slots and dimensions, and all models on splits.
 func Field(s Scale) (Plan, error) {
 	preset, err := s.settle([]string{"shapes3d"})
 	if err != nil {
@@ -97,7 +97,7 @@ func Field(s Scale) (Plan, error) {
 	return p, p.Validate()
 }
 
-// splits are the training parts of every split of datasets.
+// splits returns the training parts of every split of the datasets.
 func splits(datasets []string) (all []string) {
 	for _, d := range datasets {
 		for _, kind := range []string{"random", "composition", "interpolation", "extrapolation"} {
@@ -107,7 +107,7 @@ func splits(datasets []string) (all []string) {
 	return all
 }
 
-// settle fills what a scale leaves to the protocol, and is HRR's configuration at its preset.
+// settle fills in defaults of a scale, and returns HRR's configuration at its preset.
 func (s *Scale) settle(datasets []string) (preset model.Config, err error) {
 	if preset, err = model.Default("hrr", s.Preset, ""); err != nil {
 		return preset, err
@@ -124,7 +124,7 @@ func (s *Scale) settle(datasets []string) (preset model.Config, err error) {
 	return preset, nil
 }
 
-// ratio asks how many slots and what dimension HRR needs: every pair of the two.
+// ratio returns a part with HRR over every pair of slot number and dimension.
 func ratio(s Scale, preset model.Config, seeds []int64) Part {
 	return Part{Name: RatioPart, About: "HRR over numbers of slots m and dimensions d; retrieval noise is about m/d per component.", Models: []string{"hrr"}, Datasets: s.Datasets, Seeds: seeds,
 		Vary: []Axis{{Field: "m", Values: []string{"4", "6", "9", "14", "20"}}, {Field: "d", Values: fractions(preset.D)}}}
@@ -145,12 +145,12 @@ func upTo(n int) []int64 {
 	return seeds
 }
 
-// fractions of a width: a quarter, a half, the whole.
+// fractions returns a quarter, a half and the whole of a width.
 func fractions(n int) []string {
 	return []string{strconv.Itoa(n / 4), strconv.Itoa(n / 2), strconv.Itoa(n)}
 }
 
-// paperSelect is the table of hyperparameters that the paper tunes; nil where no model of the scale has one.
+// paperSelect returns the selection of tuned hyperparameters; nil if no model of the scale has one.
 func paperSelect(s Scale) *Select {
 	out := &Select{Seeds: []int64{selectionSeeds, selectionSeeds + 1}}
 	for _, name := range s.Models {
@@ -170,7 +170,8 @@ func paperSelect(s Scale) *Select {
 	return out
 }
 
-// ablations are the paper's negative results, in its order; then controls of ours: other bindings, and terms that the objective lacks.
+// ablations returns the paper's negative results, in its order, and our controls: remedies against collapse, other bindings, and additional
+// terms of the objective.
 func ablations() []Variant {
 	return []Variant{
 		{map[string]string{"symbol_init": "unit"}},
@@ -190,7 +191,7 @@ func ablations() []Variant {
 	}
 }
 
-// remedies are what the literature offers a VQ-VAE against a codebook of which few entries are used.
+// remedies returns the literature's remedies for a VQ-VAE that uses few codebook entries.
 func remedies() []Variant {
 	return []Variant{
 		{map[string]string{"ema_decay": "0.99"}},
@@ -200,7 +201,7 @@ func remedies() []Variant {
 	}
 }
 
-// Available keeps the datasets that can be opened. Where Shapes3D cannot, its scenes rendered anew take its place.
+// Available returns the datasets that can be opened and those that cannot. If Shapes3D is missing, shapes3d-synthetic replaces it.
 func Available(datasets []string, here func(name string) bool) (kept, missing []string) {
 	for _, d := range datasets {
 		switch {

@@ -1,6 +1,6 @@
-// Package sweep plans many runs: models × datasets × seeds × hyperparameters, in parts, some of which first choose a
-// hyperparameter. A plan is data; Look holds it against the runs that there are and says what is done and what comes next.
-// Nothing else is remembered, so a sweep can be interrupted anywhere and gone on with anywhere.
+// Package sweep plans sets of runs: models × datasets × seeds × hyperparameters, in parts, some of which first select a
+// hyperparameter. A plan is plain data; Look compares it with the existing runs and returns what is done and what comes next.
+// There is no other state, so a sweep can be interrupted and resumed anywhere.
 package sweep
 
 import (
@@ -22,24 +22,24 @@ import (
 	"slotscope/model"
 )
 
-// Plan is what a sweep is to do.
+// Plan describes the runs of a sweep.
 type Plan struct {
 	Name    string            `json:"name"`
 	Preset  string            `json:"preset"`
 	Steps   int               `json:"steps,omitempty"`   // of every run; 0 for the preset's
 	Set     map[string]string `json:"set,omitempty"`     // hyperparameters of every run, by name
 	Eval    map[string]int    `json:"eval,omitempty"`    // flags of `slotscope eval`: noise, pairs, probe, trees
-	Factors map[string]int    `json:"factors,omitempty"` // how many a dataset has, by name, where the paper does not study it; see Settle
+	Factors map[string]int    `json:"factors,omitempty"` // number of factors by dataset, for datasets that the paper does not study; see Settle
 	Parts   []Part            `json:"parts"`
 }
 
-// Size is how large and how long runs are. A part, and a part's choice, may have one of their own.
+// Size is the network size and training length of runs. A part and its selection may override it.
 type Size struct {
-	Preset string `json:"preset,omitempty"` // of every run; empty for that of the level above
-	Steps  int    `json:"steps,omitempty"`  // of every run; 0 for that of the level above, or else the preset's
+	Preset string `json:"preset,omitempty"` // of every run; empty to inherit
+	Steps  int    `json:"steps,omitempty"`  // of every run; 0 to inherit or use the preset's
 }
 
-// over is the size at a level below: what it says itself, else what s says. Another preset brings its own steps.
+// over returns the size at a lower level, which overrides s. A different preset uses its own steps.
 func (s Size) over(below Size) Size {
 	if below.Preset != "" && below.Preset != s.Preset {
 		return below
@@ -58,8 +58,7 @@ func (s Size) validate(at string, bad model.Invalid) {
 	}
 }
 
-// Part is one question: every model on every dataset with every seed, for each combination of the axes, and once more for
-// each variant.
+// Part is a set of runs: every model on every dataset with every seed, for each combination of the axes and for each variant.
 type Part struct {
 	Name     string   `json:"name"`
 	About    string   `json:"about,omitempty"` // one sentence
@@ -75,43 +74,43 @@ type Part struct {
 	Variants []Variant         `json:"variants,omitempty"`
 }
 
-// Select chooses one hyperparameter for each model and dataset before the part's own runs begin: the value with the highest
-// mean InfoM over seeds of its own, so that the choice does not flatter the part's scores.
+// Select selects one hyperparameter for each model and dataset before the part's own runs begin: the value with the highest
+// mean InfoM over separate seeds, so that the selection does not bias the part's scores.
 type Select struct {
 	Seeds []int64 `json:"seeds"`
 	Size
-	Axes []Axis `json:"axes"` // at most one for each model
+	Axes []Axis `json:"axes"` // at most one per model
 }
 
-// Axis is a hyperparameter with the values that it takes, or for random draws the range that they lie in.
+// Axis is a hyperparameter with its values, or with a range for random draws.
 type Axis struct {
 	Field  string   `json:"field"`
 	Values []string `json:"values,omitempty"`
 	Low    float64  `json:"low,omitempty"`
 	High   float64  `json:"high,omitempty"`
-	Log    bool     `json:"log,omitempty"`    // magnitudes are drawn evenly
-	Models []string `json:"models,omitempty"` // that it concerns; empty for all
+	Log    bool     `json:"log,omitempty"`    // draw log-uniformly
+	Models []string `json:"models,omitempty"` // models it applies to; empty for all
 }
 
-// Variant is a setting to hold against the plain one.
+// Variant is a setting to compare with the plain one.
 type Variant struct {
 	Set map[string]string `json:"set"`
 }
 
 // Item is one run of a plan.
 type Item struct {
-	ID        string // of its run: the same configuration has the same one in every sweep
-	Name      string // of its run
+	ID        string // run ID; the same for the same configuration in every sweep
+	Name      string // run name
 	Part      int
 	Selecting bool   // the run is for Select
-	Value     string // that Select tries with it
+	Value     string // value that Select tries
 	Config    model.Config
 	eval      map[string]int // Plan.Eval
 }
 
 const (
-	maxRuns  = 5000    // of one plan
-	maxBytes = 1 << 20 // of its file
+	maxRuns  = 5000    // per plan
+	maxBytes = 1 << 20 // size of a plan file
 )
 
 // Read reads a plan from JSON; unknown keys are errors.
@@ -122,10 +121,10 @@ func Read(r io.Reader) (Plan, error) {
 		return p, fmt.Errorf("reading the plan: %w", err)
 	}
 	if len(text) > maxBytes {
-		return p, model.Invalid{"": fmt.Sprintf("the plan is larger than %d bytes", maxBytes)}
+		return p, model.Invalid{"": fmt.Sprintf("the plan is larger than the limit of %d bytes", maxBytes)}
 	}
 	if err := model.ReadJSON(bytes.NewReader(text), &p); err != nil {
-		return p, model.Invalid{"": "the plan is not the JSON expected here: " + err.Error()}
+		return p, model.Invalid{"": "invalid JSON in the plan: " + err.Error()}
 	}
 	return p, p.Validate()
 }
@@ -137,7 +136,7 @@ func (p Plan) Validate() error {
 		bad["name"] = "a sweep needs a name of at most 100 bytes"
 	}
 	if !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl) {
-		bad["name"] = "the name must be one line"
+		bad["name"] = "the name must be one line of text"
 	}
 	p.size().validate("", bad)
 	if p.Preset == "" {
@@ -155,7 +154,7 @@ func (p Plan) Validate() error {
 	}
 	for name, n := range p.Factors {
 		if !slices.Contains(p.Datasets(), name) || n < 0 {
-			bad["factors"] = fmt.Sprintf("%q = %d is not the number of factors of one of the datasets", name, n)
+			bad["factors"] = fmt.Sprintf("%q = %d: use a dataset of the plan and a number of at least 0", name, n)
 		}
 	}
 	for i, part := range p.Parts {
@@ -165,7 +164,7 @@ func (p Plan) Validate() error {
 		return bad
 	}
 	if n := p.Runs(); n > maxRuns {
-		return model.Invalid{"parts": fmt.Sprintf("%d runs; the limit is %d", n, maxRuns)}
+		return model.Invalid{"parts": fmt.Sprintf("%d runs planned; the limit is %d", n, maxRuns)}
 	}
 	for i, part := range p.Parts {
 		if why := part.tooFew(); why != "" {
@@ -180,8 +179,8 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// Settle asks once for the number of factors of each dataset and notes it where the paper does not study the dataset: baselines
-// take their latents from it. A dataset that count cannot open ends the sweep before it begins.
+// Settle counts the factors of each dataset once and stores the number for datasets that the paper does not study, since baselines derive
+// their latents from it. It returns an error for a dataset that count cannot open.
 func (p Plan) Settle(count func(dataset string) (int, error)) (Plan, error) {
 	p.Factors = nil
 	for _, dataset := range p.Datasets() {
@@ -209,7 +208,7 @@ func (p Part) validate(at string, bad model.Invalid) {
 	p.Size.validate(at, bad)
 	for name, n := range lists {
 		if n == 0 {
-			bad[at+name] = "needs at least one entry"
+			bad[at+name] = "choose at least one"
 		}
 	}
 	for _, name := range p.Models {
@@ -222,7 +221,7 @@ func (p Part) validate(at string, bad model.Invalid) {
 		axes = slices.Concat(axes, p.Select.Axes)
 		p.Select.Size.validate(at+"select.", bad)
 		if len(p.Select.Seeds) == 0 {
-			bad[at+"select.seeds"] = "needs at least one entry"
+			bad[at+"select.seeds"] = "choose at least one"
 		}
 		for _, name := range p.Models {
 			n := 0
@@ -232,7 +231,7 @@ func (p Part) validate(at string, bad model.Invalid) {
 				}
 			}
 			if n > 1 {
-				bad[at+"select.axes"] = fmt.Sprintf("%s has %d; one hyperparameter is chosen for a model", name, n)
+				bad[at+"select.axes"] = fmt.Sprintf("%s has %d; at most one hyperparameter can be selected per model", name, n)
 			}
 		}
 	}
@@ -248,7 +247,7 @@ func (a Axis) concerns(name string) bool {
 	return len(a.Models) == 0 || slices.Contains(a.Models, name)
 }
 
-// axis is what Select varies for a model; false where it chooses nothing.
+// axis returns the axis that Select varies for a model; false if there is none.
 func (p Part) axis(name string) (Axis, bool) {
 	if p.Select == nil {
 		return Axis{}, false
@@ -260,7 +259,7 @@ func (p Part) axis(name string) (Axis, bool) {
 	return p.Select.Axes[i], true
 }
 
-// settings are the combinations of the part's axes for a model, or draws from them, then its variants.
+// settings returns the combinations of the part's axes for a model, or draws from them, then its variants.
 func (p Part) settings(name string) []map[string]string {
 	all := grid(p.axesOf(name))
 	if p.Random != nil {
@@ -272,7 +271,7 @@ func (p Part) settings(name string) []map[string]string {
 	return all
 }
 
-// countSettings is how many settings there are, without making them; more than maxRuns are counted as one more than that.
+// countSettings returns the number of settings without creating them; the number of combinations is capped at maxRuns + 1.
 func (p Part) countSettings(name string) int {
 	axes, n := p.axesOf(name), 1
 	for _, a := range axes {
@@ -290,7 +289,7 @@ func with(set map[string]string, field, value string) map[string]string {
 	return out
 }
 
-// Runs is how many runs the plan has at most, those of Select included; runs that parts share are counted in each.
+// Runs returns the maximum number of runs of the plan, including those of Select; runs shared by parts are counted in each.
 func (p Plan) Runs() int {
 	n := 0
 	for _, part := range p.Parts {
@@ -304,7 +303,7 @@ func (p Plan) Runs() int {
 	return n
 }
 
-// ID names the plan: its name and a sum of all that it says.
+// ID returns the plan's ID: its name and a hash of its JSON.
 func (p Plan) ID() string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -317,18 +316,18 @@ func sum(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:8]
 
 var notWord = regexp.MustCompile(`[^a-z0-9]+`)
 
-// word makes text fit for an id: at most n of a-z, 0-9 and '-'.
+// word converts text for use in an ID: at most n of a-z, 0-9 and '-'.
 func word(text string, n int) string {
 	text = strings.Trim(notWord.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	return strings.Trim(text[:min(n, len(text))], "-")
 }
 
-// Item makes a part's run of a model on a dataset with a seed and a setting.
+// Item returns a part's run of a model on a dataset with a seed and a setting.
 func (p Plan) Item(part int, name, dataset string, seed int64, set map[string]string) (Item, error) {
 	return p.item(part, p.size().over(p.Parts[part].Size), name, dataset, seed, set)
 }
 
-// selecting makes a run that only serves the part's choice.
+// selecting returns a run that only serves the part's selection.
 func (p Plan) selecting(part int, name, dataset string, seed int64, field, value string) (Item, error) {
 	size := p.size().over(p.Parts[part].Size).over(p.Parts[part].Select.Size)
 	item, err := p.item(part, size, name, dataset, seed, map[string]string{field: value})
@@ -342,7 +341,7 @@ func (p Plan) item(part int, size Size, name, dataset string, seed int64, set ma
 		return Item{Config: model.Config{Model: name, Dataset: dataset}}, err
 	}
 	cfg = cfg.WithFactors(p.Factors[dataset])
-	cfg.Evaluate = "" // the sweep does, with the plan's flags
+	cfg.Evaluate = "" // the sweep evaluates, with the plan's flags
 	if size.Steps > 0 {
 		cfg.Steps = size.Steps
 	}
@@ -358,7 +357,7 @@ func (p Plan) item(part int, size Size, name, dataset string, seed int64, set ma
 	return item, cfg.Validate().OrNil()
 }
 
-// RunID names the run of a configuration, on whichever engine it is trained.
+// RunID returns the run ID of a configuration, independent of its engine.
 func RunID(cfg model.Config) string {
 	cfg.Engine = ""
 	text, err := json.Marshal(cfg)
@@ -381,7 +380,7 @@ type trial struct {
 	err error
 }
 
-// try makes an item of every setting, with one seed, so that what is wrong shows before anything runs.
+// try creates an item of every setting, with one seed, to find problems before anything runs.
 func (p Plan) try() []trial {
 	var all []trial
 	for i, part := range p.Parts {
@@ -403,7 +402,7 @@ func (p Plan) try() []trial {
 	return all
 }
 
-// Datasets lists every dataset of the plan once.
+// Datasets returns the datasets of the plan, without duplicates.
 func (p Plan) Datasets() []string {
 	var all []string
 	for _, part := range p.Parts {
@@ -416,7 +415,7 @@ func (p Plan) Datasets() []string {
 	return all
 }
 
-// JSON is the plan as Read reads it.
+// JSON returns the plan in the format that Read reads.
 func (p Plan) JSON() []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

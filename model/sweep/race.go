@@ -9,22 +9,22 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Race is successive halving whose budget is seeds: every setting runs with Least seeds, then after each further seed the worse half of the
-// settings at most is out, and of those only the ones that are worse than the best beyond doubt. A setting that is out gets no more
-// seeds. What a run measures is its final InfoM, so that no setting is judged by a shortened training.
+// Race is successive halving with seeds as the budget: every setting runs with Least seeds; before each further seed, at most the worse half
+// of the settings drops out, and only those that are significantly worse than the best. A setting that is out gets no more seeds. Settings
+// are compared by the final InfoM of their runs, so none is judged by a shortened training.
 type Race struct {
 	Least int `json:"least"`
 }
 
-const leastRaced = 2 // seeds for an interval
+const leastRaced = 2 // seeds needed for an interval
 
-// race looks at the settings of one model on one dataset, seed by seed. A seed's runs begin once those of the seeds before it have ended.
+// race adds the settings of one model on one dataset, seed by seed. A seed's runs begin once those of previous seeds have ended.
 func (l *looker) race(i int, part Part, dataset, name string, settings []map[string]string) {
 	scores := make([][]float64, len(settings))
 	left := slices.Repeat([]bool{true}, len(settings))
 	ended, closed := true, false
 	for j, seed := range part.Seeds {
-		if j >= part.Race.Least && !closed && slices.Index(left, true) != last(left) { // one alone has nobody to race with
+		if j >= part.Race.Least && !closed && slices.Index(left, true) != last(left) { // skip if only one setting is left
 			if closed = !ended; !closed {
 				drop(scores, left)
 			}
@@ -47,8 +47,8 @@ func (l *looker) race(i int, part Part, dataset, name string, settings []map[str
 	}
 }
 
-// drop takes out of the race at most half of the settings left, the worst first: those for which Welch's 95% interval of the best's lead
-// lies above 0.
+// drop removes at most half of the remaining settings from the race: those for which Welch's 95% interval of the best setting's lead lies
+// above 0.
 func drop(scores [][]float64, left []bool) {
 	type mean struct {
 		setting int
@@ -68,7 +68,7 @@ func drop(scores [][]float64, left []bool) {
 	}
 }
 
-// last is where the last setting stands that is left.
+// last returns the index of the last remaining setting.
 func last(left []bool) int {
 	for i := len(left) - 1; i >= 0; i-- {
 		if left[i] {
@@ -78,7 +78,7 @@ func last(left []bool) int {
 	return -1
 }
 
-// lead is the lower end of Welch's 95% interval of the difference of two means.
+// lead returns the lower end of Welch's 95% interval of the difference of two means.
 //
 //	(x̄ − ȳ) − t(0.975, ν)·√(s²ₓ/n + s²ᵧ/m),  ν by Welch and Satterthwaite
 func lead(x, y []float64) float64 {

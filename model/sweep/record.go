@@ -6,12 +6,12 @@ import (
 	"slotscope/model"
 )
 
-// Record is a sweep and how it stands, to programs.
+// Record is a sweep and its progress in the JSON API.
 type Record struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
 	Created    string   `json:"created,omitempty"` // empty before it is stored
-	Active     bool     `json:"active"`            // a server works on it
+	Active     bool     `json:"active"`            // the server works on it
 	Evaluating string   `json:"evaluating,omitempty"`
 	Problem    string   `json:"problem,omitempty"`
 	Runs       int      `json:"runs"`
@@ -19,7 +19,7 @@ type Record struct {
 	Failed     int      `json:"failed"`
 	Live       int      `json:"live"`
 	Out        int      `json:"out"`     // lost a race
-	Waiting    int      `json:"waiting"` // for a choice
+	Waiting    int      `json:"waiting"` // runs that wait for a choice
 	Steps      int      `json:"steps"`
 	AllSteps   int      `json:"all_steps"`
 	Left       *float64 `json:"seconds_left"` // null before anything has been measured
@@ -31,16 +31,16 @@ type Record struct {
 	Estimate *EstimateRecord `json:"estimate,omitempty"` // before it begins
 }
 
-// EstimateRecord is Estimate for programs.
+// EstimateRecord is Estimate in the JSON API.
 type EstimateRecord struct {
 	Runs    int      `json:"runs"`
 	Done    int      `json:"done"`
 	Steps   int      `json:"steps"`
-	Seconds *float64 `json:"seconds"` // null where nothing of the preset has been timed
+	Seconds *float64 `json:"seconds"` // null if no run of the preset has been timed
 	From    string   `json:"from"`
 }
 
-// Record is the estimate for programs.
+// Record returns the estimate for the JSON API.
 func (e Estimate) Record() EstimateRecord {
 	r := EstimateRecord{Runs: e.Runs, Done: e.Done, Steps: e.Steps, From: e.From}
 	if e.Known {
@@ -49,7 +49,7 @@ func (e Estimate) Record() EstimateRecord {
 	return r
 }
 
-// ItemRecord is one run of a sweep, and why it failed if it did.
+// ItemRecord is one run of a sweep, with the reason if it failed.
 type ItemRecord struct {
 	Run    string      `json:"run"`
 	Name   string      `json:"name"`
@@ -59,19 +59,19 @@ type ItemRecord struct {
 	Reason string      `json:"reason,omitempty"`
 }
 
-// ChoiceRecord is Choice for programs.
+// ChoiceRecord is Choice in the JSON API.
 type ChoiceRecord struct {
 	Model   string        `json:"model"`
 	Dataset string        `json:"dataset"`
 	Field   string        `json:"field"`
 	Values  []string      `json:"values"`
-	InfoM   []model.Score `json:"infom"` // mean of each value's seeds
-	Seeds   []int         `json:"seeds"` // behind each mean
+	InfoM   []model.Score `json:"infom"` // mean over each value's seeds
+	Seeds   []int         `json:"seeds"` // number of seeds in each mean
 	Chosen  string        `json:"chosen"`
 	Problem string        `json:"problem,omitempty"`
 }
 
-// Head is the record without plan, items and choices.
+// Head returns the record without plan, items and choices.
 func (s Status) Head() Record {
 	b := s.Board
 	r := Record{ID: s.ID, Name: s.Plan.Name, Active: s.Active, Evaluating: s.Evaluating, Problem: s.Problem,
@@ -86,7 +86,7 @@ func (s Status) Head() Record {
 	return r
 }
 
-// Record is all of it.
+// Record returns the full record.
 func (s Status) Record() Record {
 	r := s.Head()
 	r.Plan, r.Items, r.Choices = &s.Plan, []ItemRecord{}, []ChoiceRecord{}

@@ -13,20 +13,20 @@ import (
 	"slotscope/model"
 )
 
-// Random draws settings from the axes in the place of every combination of them. The same seed draws the same settings, and the values of
-// one axis do not depend on the others.
+// Random draws settings from the axes instead of using every combination. The same seed draws the same settings, and the values of one axis
+// do not depend on the other axes.
 type Random struct {
 	Draws int   `json:"draws"`
 	Seed  int64 `json:"seed"`
 }
 
 const (
-	drawDigits = 3  // significant digits of a drawn number, so that people can read and type it
-	drawTries  = 50 // times as many draws as settings are asked for before fewer must do
+	drawDigits = 3  // significant digits of a drawn number, to keep it readable
+	drawTries  = 50 // draws tried per requested setting
 )
 
-// ParseAxis reads what a hyperparameter is to take: values joined by commas, as in "0.1, 0.3, 1", or for random draws a range, as in
-// "0.0001..0.01 log"; log draws magnitudes evenly.
+// ParseAxis parses the values of a hyperparameter: comma-separated, as in "0.1, 0.3, 1", or a range for random draws, as in
+// "0.0001..0.01 log"; log draws log-uniformly.
 func ParseAxis(field, text string) (Axis, error) {
 	a := Axis{Field: strings.TrimSpace(field)}
 	text = strings.TrimSpace(text)
@@ -40,12 +40,12 @@ func ParseAxis(field, text string) (Axis, error) {
 	a.Low, errs[0] = strconv.ParseFloat(strings.TrimSpace(low), 64)
 	a.High, errs[1] = strconv.ParseFloat(strings.TrimSpace(high), 64)
 	if errs[0] != nil || errs[1] != nil {
-		return a, fmt.Errorf("%q is not a range as in 0.0001..0.01 or 0.0001..0.01 log", text)
+		return a, fmt.Errorf("%q is not a range; write it as in 0.0001..0.01 or 0.0001..0.01 log", text)
 	}
 	return a, nil
 }
 
-// String is the axis as ParseAxis reads its values.
+// String returns the axis's values in the form that ParseAxis reads.
 func (a Axis) String() string {
 	if !a.ranged() {
 		return strings.Join(a.Values, ", ")
@@ -59,7 +59,7 @@ func (a Axis) String() string {
 
 func (a Axis) ranged() bool { return a.Low != 0 || a.High != 0 || a.Log }
 
-// problem says what is wrong with an axis; empty for nothing. random says that its values are drawn.
+// problem returns what is wrong with an axis; empty if nothing is. random is whether its values are drawn.
 func (a Axis) problem(random bool) string {
 	f, ok := model.FieldByName(a.Field)
 	switch {
@@ -70,20 +70,20 @@ func (a Axis) problem(random bool) string {
 	case !a.ranged():
 		return ""
 	case len(a.Values) > 0:
-		return a.Field + " has values and a range; give one of them"
+		return a.Field + " has both values and a range; use one of them"
 	case f.Kind != model.Int && f.Kind != model.Float:
 		return a.Field + " is not a number; list its values"
 	case !(a.Low < a.High) || math.IsInf(a.Low, 0) || math.IsInf(a.High, 0):
 		return fmt.Sprintf("%s: the range %s does not ascend", a.Field, a)
 	case a.Log && a.Low <= 0:
-		return fmt.Sprintf("%s: a logarithmic range begins above 0, not at %v", a.Field, a.Low)
+		return fmt.Sprintf("%s: a logarithmic range must begin above 0, not at %v", a.Field, a.Low)
 	case !random:
-		return a.Field + " has a range, which only random search draws from; list its values for a grid"
+		return a.Field + " has a range, which only random search supports; list its values for a grid"
 	}
 	return ""
 }
 
-// draw is the axis's value for u in [0, 1).
+// draw returns the axis's value for u in [0, 1).
 func (a Axis) draw(u float64) string {
 	if !a.ranged() {
 		return a.Values[int(u*float64(len(a.Values)))]
@@ -99,7 +99,7 @@ func (a Axis) draw(u float64) string {
 	return strconv.FormatFloat(min(max(short, a.Low), a.High), 'g', -1, 64)
 }
 
-// settings draws settings of the axes, no two alike; fewer than asked for where the axes do not have as many.
+// settings draws distinct settings of the axes; fewer than requested if the axes do not have enough.
 func (r Random) settings(axes []Axis) (all []map[string]string) {
 	if len(axes) == 0 {
 		return []map[string]string{{}}
@@ -124,7 +124,7 @@ func (r Random) settings(axes []Axis) (all []map[string]string) {
 	return all
 }
 
-// settingKey writes a setting with its fields in order.
+// settingKey returns a setting as text, with sorted fields.
 func settingKey(set map[string]string) string {
 	var parts []string
 	for _, field := range slices.Sorted(maps.Keys(set)) {
@@ -133,7 +133,7 @@ func settingKey(set map[string]string) string {
 	return strings.Join(parts, " ")
 }
 
-// grid is every combination of the axes.
+// grid returns every combination of the axes.
 func grid(axes []Axis) []map[string]string {
 	all := []map[string]string{{}}
 	for _, a := range axes {
@@ -148,7 +148,7 @@ func grid(axes []Axis) []map[string]string {
 	return all
 }
 
-// axesOf are the axes that concern a model.
+// axesOf returns the axes that apply to a model.
 func (p Part) axesOf(name string) (axes []Axis) {
 	for _, a := range p.Vary {
 		if a.concerns(name) {
@@ -158,7 +158,7 @@ func (p Part) axesOf(name string) (axes []Axis) {
 	return axes
 }
 
-// validateSearch checks what draws and races settings.
+// validateSearch checks the random search and the race.
 func (p Part) validateSearch(at string, bad model.Invalid) {
 	if r := p.Random; r != nil {
 		switch {
@@ -173,7 +173,7 @@ func (p Part) validateSearch(at string, bad model.Invalid) {
 	}
 }
 
-// tooFew says for which model the axes have fewer settings than are to be drawn; empty for none.
+// tooFew returns a problem if the axes have fewer settings for a model than are to be drawn; empty if none.
 func (p Part) tooFew() string {
 	if p.Random == nil {
 		return ""
@@ -181,7 +181,7 @@ func (p Part) tooFew() string {
 	for _, name := range p.Models {
 		if axes := p.axesOf(name); len(axes) > 0 {
 			if n := len(p.Random.settings(axes)); n < p.Random.Draws {
-				return fmt.Sprintf("%d draws were asked for, but %s has only %d different settings on these axes", p.Random.Draws, name, n)
+				return fmt.Sprintf("%d draws are more than the %d distinct settings of %s; choose fewer", p.Random.Draws, n, name)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"slotscope/model"
 )
 
-// wide is HRR over two hyperparameters.
+// wide returns a plan of HRR over two hyperparameters.
 func wide(seeds int) Plan {
 	return Plan{Name: "wide", Preset: "tiny", Steps: 50, Parts: []Part{{Name: "main", Models: []string{"hrr"}, Datasets: []string{"shapes3d-synthetic"}, Seeds: upTo(seeds),
 		Vary: []Axis{{Field: "lr", Low: 1e-4, High: 1e-2, Log: true}, {Field: "k", Values: []string{"32", "64", "128"}}}, Random: &Random{Draws: 40, Seed: 3}}}}
@@ -38,12 +38,12 @@ func TestRandomSearch(t *testing.T) {
 			t.Errorf("learning rate %s has more than %d digits", text, drawDigits)
 		}
 	}
-	if below < 10 || below > 30 { // half of the magnitudes; 40 draws of probability ½ lie there but for 1 in 1,000 seeds
-		t.Errorf("%d of 40 lie below the middle magnitude", below)
+	if below < 10 || below > 30 { // half of the magnitudes; the bounds hold for 40 draws of probability ½ except for 1 in 1,000 seeds
+		t.Errorf("%d of 40 are below the middle magnitude", below)
 	}
 	again, err := Read(strings.NewReader(string(p.JSON())))
 	if err != nil || again.ID() != p.ID() || again.Look(lab{}.find).Items[39].ID != items[39].ID {
-		t.Errorf("a plan that is read again draws others: %v", err)
+		t.Errorf("a plan that is read again draws differently: %v", err)
 	}
 	rates := func(p Plan) (all []float64) {
 		for _, set := range p.Parts[0].settings("hrr") {
@@ -55,26 +55,26 @@ func TestRandomSearch(t *testing.T) {
 	without := wide(1)
 	without.Parts[0].Vary = without.Parts[0].Vary[:1]
 	if !slices.Equal(rates(p), rates(without)) {
-		t.Error("learning rates depend on whether k is drawn too")
+		t.Error("learning rates depend on whether k is also drawn")
 	}
 	p.Parts[0].Random = &Random{Draws: 40, Seed: 4}
 	if slices.Equal(rates(p), rates(wide(1))) {
-		t.Error("another seed draws the same")
+		t.Error("another seed draws the same settings")
 	}
 }
 
 func TestSearchRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Part){
-		"parts[0].random.draws: 0 draws":                                    func(p *Part) { p.Random.Draws = 0 },
-		"parts[0].random.draws: 4 draws were asked for, but hrr has only 3": func(p *Part) { p.Random.Draws, p.Vary = 4, p.Vary[1:] },
-		"parts[0].random: random search needs":                              func(p *Part) { p.Vary = nil },
-		"parts[0].vary: lr has a range, which only random search":           func(p *Part) { p.Random = nil },
-		"parts[0].vary: lr has values and a range":                          func(p *Part) { p.Vary[0].Values = []string{"1"} },
-		"parts[0].vary: lr: the range 0.01..0.0001 log does not":            func(p *Part) { p.Vary[0].Low, p.Vary[0].High = 1e-2, 1e-4 },
-		"parts[0].vary: lr: a logarithmic range begins above 0":             func(p *Part) { p.Vary[0].Low = -1 },
-		"parts[0].vary: binding is not a number":                            func(p *Part) { p.Vary[0].Field = "binding" },
-		"parts[0].race.least: 1 seeds":                                      func(p *Part) { p.Seeds, p.Race = upTo(4), &Race{1} },
-		"parts[0].race.least: 4 seeds":                                      func(p *Part) { p.Seeds, p.Race = upTo(4), &Race{4} },
+		"parts[0].random.draws: 0 draws":                              func(p *Part) { p.Random.Draws = 0 },
+		"parts[0].random.draws: 4 draws are more than the 3 distinct": func(p *Part) { p.Random.Draws, p.Vary = 4, p.Vary[1:] },
+		"parts[0].random: random search needs":                        func(p *Part) { p.Vary = nil },
+		"parts[0].vary: lr has a range, which only random search":     func(p *Part) { p.Random = nil },
+		"parts[0].vary: lr has both values and a range":               func(p *Part) { p.Vary[0].Values = []string{"1"} },
+		"parts[0].vary: lr: the range 0.01..0.0001 log does not":      func(p *Part) { p.Vary[0].Low, p.Vary[0].High = 1e-2, 1e-4 },
+		"parts[0].vary: lr: a logarithmic range must begin above 0":   func(p *Part) { p.Vary[0].Low = -1 },
+		"parts[0].vary: binding is not a number":                      func(p *Part) { p.Vary[0].Field = "binding" },
+		"parts[0].race.least: 1 seeds":                                func(p *Part) { p.Seeds, p.Race = upTo(4), &Race{1} },
+		"parts[0].race.least: 4 seeds":                                func(p *Part) { p.Seeds, p.Race = upTo(4), &Race{4} },
 	} {
 		p := wide(1)
 		change(&p.Parts[0])
@@ -132,7 +132,7 @@ func TestOwnQuestion(t *testing.T) {
 	}
 }
 
-// TestRace: all settings get two seeds; then the worse half at most is out, as far as intervals say so, and gets no more.
+// TestRace: all settings get two seeds; then at most the worse half drops out, if the intervals support it, and gets no more seeds.
 func TestRace(t *testing.T) {
 	p := wide(5)
 	part := &p.Parts[0]
@@ -155,7 +155,7 @@ func TestRace(t *testing.T) {
 	for seed, want := range []int{4, 4, 2, 2, 2} {
 		for _, s := range p.Look(l.find).Items {
 			if begins := s.Next(Worker{}, false, 0) == Begin; begins && s.Config.Seed > int64(max(seed, 1)) {
-				t.Fatalf("seed %d begins before seed %d has ended", s.Config.Seed, seed)
+				t.Fatalf("seed %d begins before seed %d ended", s.Config.Seed, seed)
 			}
 		}
 		if n := finish(int64(seed)); n != want {
@@ -176,7 +176,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceStopsNobodyInDoubt: settings whose intervals overlap all get every seed, and a run that another part wants too is never out.
+// TestRaceStopsNobodyInDoubt: settings whose intervals overlap get every seed, and a run that another part also wants is never out.
 func TestRaceStopsNobodyInDoubt(t *testing.T) {
 	p := wide(4)
 	part := &p.Parts[0]
@@ -208,7 +208,7 @@ func TestRaceStopsNobodyInDoubt(t *testing.T) {
 	}
 }
 
-// TestLead against Welch's interval worked by hand: means 2 and 0, variances 1 and 1, three values each: ν = 4, t = 2.776445, √(2/3) = 0.816497.
+// TestLead compares lead with Welch's interval by hand: means 2 and 0, variances 1 and 1, three values each: ν = 4, t = 2.776445, √(2/3) = 0.816497.
 func TestLead(t *testing.T) {
 	if got := lead([]float64{1, 2, 3}, []float64{-1, 0, 1}); math.Abs(got-(2-2.776445*0.816497)) > 1e-5 {
 		t.Errorf("%v", got)
@@ -231,14 +231,14 @@ func TestEstimate(t *testing.T) {
 	}
 	other := []model.Run{run("hrr", "small", 1)}
 	if e := b.Estimate(other); e.Known {
-		t.Errorf("runs of another preset are taken: %+v", e)
+		t.Errorf("runs of another preset are used: %+v", e)
 	}
 	// 7 β-VAE runs and 3 of HRR, 50 steps of 8 images each; β-VAEs at 200 images/s, HRR at the mean pace of 100 and 50, which is 66.7
 	e := b.Estimate(append(other, run("betavae", "tiny", 200), run("hrr", "tiny", 100), run("hrr", "tiny", 50)))
 	if want := 7*400/200.0 + 3*400/(200/3.0); !e.Known || math.Abs(e.Seconds-want) > 1e-9 || e.From != "3 earlier runs of tiny" {
 		t.Errorf("%+v, want %v s", e, want)
 	}
-	// without a β-VAE it is taken for as fast as the preset's other runs
+	// without an earlier β-VAE run, the pace of the preset's other runs is used
 	if e := b.Estimate([]model.Run{run("hrr", "tiny", 100)}); !e.Known || e.Seconds != 40 || e.From != "1 earlier run of tiny" {
 		t.Errorf("%+v", e)
 	}

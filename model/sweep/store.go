@@ -16,13 +16,13 @@ import (
 	"slotscope/model/whole"
 )
 
-// Store keeps plans in a data folder, each in sweeps/<id>/plan.json, and beside it what was decided about it.
+// Store stores plans in a data folder, each as sweeps/<id>/plan.json with a mark file next to it.
 type Store struct{ dir string }
 
-// WorkerLock is the file that a shell holds locked while it works on a sweep.
+// WorkerLock returns the path of the file that a shell locks while it works on a sweep.
 func (s Store) WorkerLock(id string) string { return filepath.Join(s.dir, id, "worker.lock") }
 
-// OpenStore is the store of a data folder; nothing is made before the first Save.
+// OpenStore returns the store of a data folder; it creates nothing before the first Save.
 func OpenStore(dataDir string) Store { return Store{filepath.Join(dataDir, "sweeps")} }
 
 // Saved is a stored sweep.
@@ -32,9 +32,9 @@ type Saved struct {
 	Mark
 }
 
-// Mark is what was decided about a sweep; the runs say the rest.
+// Mark is the state of a sweep that does not follow from its runs.
 type Mark struct {
-	Active          bool      `json:"active"` // a server works on it
+	Active          bool      `json:"active"` // the server works on it
 	Created         time.Time `json:"created"`
 	model.Placement           // of its runs
 }
@@ -44,7 +44,7 @@ const (
 	markFile = "mark.json"
 )
 
-// Save stores a plan under its ID; a plan that is there keeps its mark.
+// Save stores a plan under its ID; a plan that is already stored keeps its mark.
 func (s Store) Save(p Plan) (Saved, error) {
 	if err := p.Validate(); err != nil {
 		return Saved{}, err
@@ -60,13 +60,13 @@ func (s Store) Save(p Plan) (Saved, error) {
 	if err := s.SetMark(id, mark); err != nil {
 		return Saved{}, err
 	}
-	if err := replace(filepath.Join(s.dir, id, planFile), p.JSON()); err != nil { // last: a sweep is there once its plan is
+	if err := replace(filepath.Join(s.dir, id, planFile), p.JSON()); err != nil { // last: a sweep exists once its plan does
 		return Saved{}, fmt.Errorf("store the sweep: %w", err)
 	}
 	return Saved{id, p, mark}, nil
 }
 
-// SetMark replaces what was decided about a sweep.
+// SetMark replaces the mark of a sweep.
 func (s Store) SetMark(id string, m Mark) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -78,14 +78,14 @@ func (s Store) SetMark(id string, m Mark) error {
 	return nil
 }
 
-// Get reads one sweep; model.ErrNotFound is in the error's chain where there is none.
+// Get reads one sweep; model.ErrNotFound is in the error's chain if there is none.
 func (s Store) Get(id string) (Saved, error) {
 	if !model.ValidID(id) {
-		return Saved{}, fmt.Errorf("there is no sweep %q: %w", id, model.ErrNotFound)
+		return Saved{}, fmt.Errorf("no sweep %q: %w", id, model.ErrNotFound)
 	}
 	text, err := os.ReadFile(filepath.Join(s.dir, id, planFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Saved{}, fmt.Errorf("there is no sweep %q: %w", id, model.ErrNotFound)
+		return Saved{}, fmt.Errorf("no sweep %q: %w", id, model.ErrNotFound)
 	}
 	if err != nil {
 		return Saved{}, fmt.Errorf("read sweep %s: %w", id, err)
@@ -104,7 +104,7 @@ func (s Store) Get(id string) (Saved, error) {
 	return out, nil
 }
 
-// List reads every sweep, newest first; one that cannot be read is passed over and named in the error, which comes beside
+// List reads every sweep, newest first. Sweeps that cannot be read are skipped and named in the error, which is returned along with
 // the others.
 func (s Store) List() ([]Saved, error) {
 	entries, err := os.ReadDir(s.dir)
@@ -129,7 +129,7 @@ func (s Store) List() ([]Saved, error) {
 	return all, errors.Join(errs...)
 }
 
-// Delete forgets a sweep; its runs stay.
+// Delete deletes a sweep but not its runs.
 func (s Store) Delete(id string) error {
 	if _, err := s.Get(id); errors.Is(err, model.ErrNotFound) {
 		return err
@@ -140,7 +140,7 @@ func (s Store) Delete(id string) error {
 	return nil
 }
 
-// replace writes a file whole or not at all.
+// replace writes a file atomically.
 func replace(path string, text []byte) error {
 	return whole.Write(path, func(w *os.File) error {
 		_, err := w.Write(text)
@@ -148,11 +148,11 @@ func replace(path string, text []byte) error {
 	})
 }
 
-// Status is a stored sweep and how it stands.
+// Status is a stored sweep and its progress.
 type Status struct {
 	Saved
 	Board      Board
-	Worker     string // the process of a shell that works on it; empty for none
-	Evaluating string // name of the run that is being evaluated; empty for none
-	Problem    string // why the server cannot go on with it; empty otherwise
+	Worker     string // process of a shell that works on it; empty if none
+	Evaluating string // name of the run that is being evaluated; empty if none
+	Problem    string // why the server cannot continue it; empty otherwise
 }

@@ -14,7 +14,7 @@ import (
 	"slotscope/model"
 )
 
-// small is one part that chooses β for the β-VAE over two seeds, then runs it and HRR with three.
+// small returns a plan with one part that selects β for the β-VAE over two seeds, then runs it and HRR with three.
 func small() Plan {
 	return Plan{Name: "Small sweep", Preset: "tiny", Steps: 50, Set: map[string]string{"batch": "8"}, Parts: []Part{{
 		Name: "main", Models: []string{"betavae", "hrr"}, Datasets: []string{"shapes3d-synthetic"}, Seeds: []int64{0, 1, 2},
@@ -22,7 +22,7 @@ func small() Plan {
 	}}}
 }
 
-// lab holds runs in memory and finishes them on request.
+// lab stores runs in memory and finishes them on request.
 type lab map[string]Found
 
 func (l lab) find(id string) (Found, bool) {
@@ -44,7 +44,7 @@ func TestSweepFromNothingToTheEnd(t *testing.T) {
 		t.Fatalf("%d items, %d waiting, %d in all", len(b.Items), b.Waiting, p.Runs())
 	}
 	if _, known := b.Left(); known {
-		t.Error("nothing has run, so nobody knows how long it takes")
+		t.Error("the remaining time is known although nothing has run")
 	}
 	for _, s := range b.Items { // β 10 is better by mean InfoM: (0.9 + 0.5)/2 against (0.6 + 0.6)/2
 		switch {
@@ -156,7 +156,7 @@ func TestFailedRunsDoNotHoldUpAChoice(t *testing.T) {
 		}
 	}
 	if b = p.Look(l.find); !b.Over() || b.Waiting != 3 {
-		t.Error("what waits for a choice that cannot be made does not keep a sweep open")
+		t.Error("runs that wait for a choice that cannot be made must not keep a sweep open")
 	}
 }
 
@@ -174,17 +174,17 @@ func TestPaper(t *testing.T) {
 	ids := map[string]bool{}
 	for _, s := range b.Items {
 		if ids[s.ID] || !model.ValidID(s.ID) {
-			t.Errorf("id %q stands twice or is none", s.ID)
+			t.Errorf("id %q is invalid or occurs twice", s.ID)
 		}
 		ids[s.ID] = true
 	}
-	// HRR as it is stands in all three parts with the same five seeds: it is trained once
+	// plain HRR is in all three parts with the same five seeds, so it is trained once
 	if want := 4*18*2 + 4*5 + 4*8*5 + 4*14*5 + 4*5*5; len(b.Items) != want || b.Waiting != 4*4*5 {
 		t.Errorf("%d items, want %d; %d waiting", len(b.Items), want, b.Waiting)
 	}
 	for _, s := range b.Items {
 		if s.Selecting != (s.Config.Seed >= selectionSeeds) {
-			t.Errorf("%s: seeds of the choice are its own", s.Name)
+			t.Errorf("%s: selection seeds must differ from result seeds", s.Name)
 		}
 		if s.Config.Steps != 125_000 {
 			t.Errorf("%s: %d steps", s.Name, s.Config.Steps)
@@ -216,7 +216,7 @@ func TestAvailable(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	whole := string(small().JSON())
 	if p, err := Read(strings.NewReader(whole)); err != nil || p.ID() != small().ID() {
-		t.Fatalf("a plan reads back as itself: %v", err)
+		t.Fatalf("a plan does not read back as itself: %v", err)
 	}
 	for _, c := range []struct{ from, to, key, say string }{
 		{`"tiny"`, `"huge"`, "preset", "huge"},
@@ -236,7 +236,7 @@ func TestReadRefuses(t *testing.T) {
 		{`"Small sweep"`, `"two\nlines"`, "name", "one line"},
 		{`"steps": 50`, `"steps": -4`, "steps", "-4 is below 0"},
 		{`"batch": "8"`, `"batch": "8"}, "eval": {"pairs": -1`, "eval", "pairs: -1 is negative"},
-		{`"Small sweep"`, `"` + strings.Repeat("x", 1<<20) + `"`, "", "larger than 1048576 bytes"},
+		{`"Small sweep"`, `"` + strings.Repeat("x", 1<<20) + `"`, "", "larger than the limit of 1048576 bytes"},
 		{`{`, `[`, "", "JSON"},
 	} {
 		text := strings.Replace(whole, c.from, c.to, 1)
@@ -287,7 +287,7 @@ func TestStore(t *testing.T) {
 	}
 	again, err := s.Save(small())
 	if err != nil || !again.Active || again.ID != one.ID || again.Plan.Runs() != 10 {
-		t.Errorf("saved again, it keeps its mark: %+v %v", again, err)
+		t.Errorf("saved again, it loses its mark: %+v %v", again, err)
 	}
 	os.MkdirAll(filepath.Join(dir, "sweeps", "broken"), 0o755)
 	os.WriteFile(filepath.Join(dir, "sweeps", "broken", "plan.json"), []byte("{"), 0o644)
@@ -295,7 +295,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v %v", all, err)
 	}
 	for _, id := range []string{"nothing", "../runs", ""} {
-		if _, err := s.Get(id); !errors.Is(err, model.ErrNotFound) || !strings.HasPrefix(err.Error(), "there is no sweep ") {
+		if _, err := s.Get(id); !errors.Is(err, model.ErrNotFound) || !strings.HasPrefix(err.Error(), "no sweep ") {
 			t.Errorf("%q: %v", id, err)
 		}
 		if err := s.Delete(id); !errors.Is(err, model.ErrNotFound) {
@@ -306,11 +306,11 @@ func TestStore(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := s.Get(one.ID); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("deleted, it is still there: %v", err)
+		t.Errorf("still exists after deletion: %v", err)
 	}
 }
 
-// TestSettle: baselines have as many latents as a run of the same model that is created by itself, whatever the dataset.
+// TestSettle: baselines have as many latents as a separately created run of the same model, for any dataset.
 func TestSettle(t *testing.T) {
 	factors := map[string]int{"shapes3d": 6, "mine": 3, "mine[a=1]": 3, "isaac3d[a=1]": 9}
 	count := func(dataset string) (int, error) {
@@ -330,21 +330,21 @@ func TestSettle(t *testing.T) {
 	}
 	want := map[string]int{"qlae shapes3d": 9, "qlae mine": 5, "qlae mine[a=1]": 5, "qlae isaac3d[a=1]": 14, "hrr shapes3d": 9, "hrr mine": 9, "hrr mine[a=1]": 9, "hrr isaac3d[a=1]": 9}
 	if !maps.Equal(got, want) {
-		t.Errorf("latents %v, not %v", got, want)
+		t.Errorf("latents %v, want %v", got, want)
 	}
 	again, err := Read(bytes.NewReader(settled.JSON()))
 	if err != nil || again.ID() != settled.ID() {
-		t.Errorf("read again it is %s, not %s; %v", again.ID(), settled.ID(), err)
+		t.Errorf("read again: ID %s, want %s; %v", again.ID(), settled.ID(), err)
 	}
 	p.Parts[0].Datasets = []string{"nowhere"}
 	var bad model.Invalid
 	if _, err := p.Settle(count); !errors.As(err, &bad) || !strings.Contains(bad["datasets"], "nowhere") {
-		t.Errorf("a dataset that is not there: %v", err)
+		t.Errorf("missing dataset: %v", err)
 	}
 }
 
-// A part, and its choice, may be of another size than the plan; another preset brings its own steps, and a part's settings act on
-// its runs, not on its choice's neighbours.
+// A part and its selection may have a different size than the plan; a different preset uses its own steps, and a part's settings apply only to
+// its own runs and selection.
 func TestPartsOfOtherSizes(t *testing.T) {
 	p := small()
 	p.Parts[0].Size = Size{Preset: "small"}
@@ -377,7 +377,7 @@ func TestPartsOfOtherSizes(t *testing.T) {
 	}
 	again, err := Read(bytes.NewReader(p.JSON()))
 	if err != nil || again.ID() != p.ID() {
-		t.Errorf("written and read, the plan is %s (%v), not %s", again.ID(), err, p.ID())
+		t.Errorf("written and read, the plan is %s (%v), want %s", again.ID(), err, p.ID())
 	}
 	p.Parts[0].Preset, p.Parts[0].Select.Steps = "huge", -1
 	var bad model.Invalid
@@ -386,7 +386,7 @@ func TestPartsOfOtherSizes(t *testing.T) {
 	}
 }
 
-// The field's protocol holds every model once with every seed, tunes those that have something to tune, and varies m and d together.
+// The field protocol has every model once with every seed, tunes models with a tuned hyperparameter, and varies m and d together.
 func TestFieldProtocol(t *testing.T) {
 	p, err := Field(Scale{Preset: "tiny", Seeds: 3, Datasets: []string{"shapes3d-synthetic"}})
 	if err != nil {

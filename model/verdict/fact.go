@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// steady is by what share a median may change between the last tenth and the highest and lowest before it and count as steady.
+// steady is the relative change of the median perplexity up to which it counts as steady.
 const steady = 0.05
 
-// facts are what the page tells beside the verdict.
+// facts returns the facts that the page shows with the verdict.
 func (p Progress) facts() []string {
 	var all []string
 	for _, fact := range []string{p.entriesFact(), p.latentsFact(), p.comparedFact(infoM), p.ownedFact(), p.comparedFact(psnr)} {
@@ -35,7 +35,7 @@ func (p Progress) entriesFact() string {
 	return text
 }
 
-// trend compares the perplexity of the last tenth of the steps with the third of the run before it.
+// trend compares the median perplexity of the last tenth of the steps with that of the 30% of the steps before it.
 func (p Progress) trend() string {
 	s := finites(p.Series[window])
 	if len(s) < 10 || p.last() < firstSteps {
@@ -112,7 +112,7 @@ func label(name string) string {
 
 func amount(name string, v float64) string {
 	if math.Abs(v) >= 1e6 {
-		return strconv.FormatFloat(v, 'g', 3, 64) // of a run gone wrong; as a decimal it would have up to 300 digits
+		return strconv.FormatFloat(v, 'g', 3, 64) // a diverged run; as a decimal it could have up to 300 digits
 	}
 	if name == psnr {
 		return strconv.FormatFloat(v, 'f', 2, 64) + " dB"
@@ -120,7 +120,7 @@ func amount(name string, v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// number writes a value with three digits, without zeros at its end.
+// number formats a value with three significant digits, without trailing zeros.
 func number(v float64) string {
 	if math.Abs(v) >= 1000 {
 		return count(int(math.Round(v)))
@@ -128,7 +128,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// count writes a whole number in groups of three.
+// count formats a whole number with thousands separators.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

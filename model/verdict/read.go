@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	columns     = 400 // spans of steps that the rules look at
+	columns     = 400 // spans of steps that the rules read
 	mostEarlier = 20  // earlier runs that a run is compared with
 )
 
-// Points are the stored series of runs.
+// Points reads the stored series of runs.
 type Points interface {
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
 }
 
-// Read gathers what the rules look at: the run's own series and, of all, the newest values of the earlier runs of its configuration.
-// further are series that conditions name.
+// Read returns the rules' input: the run's own series, and the newest values of the earlier runs in all with the same configuration.
+// further are additional series, used by conditions.
 func Read(ctx context.Context, points Points, run model.Run, all []model.Run, further ...string) (Progress, error) {
 	page, err := points.Points(ctx, run.ID, model.PointQuery{Names: append(Names(), further...), Columns: columns})
 	if err != nil {
@@ -35,7 +35,7 @@ func Read(ctx context.Context, points Points, run model.Run, all []model.Run, fu
 	return p, nil
 }
 
-// Earlier are the runs of the same configuration that were made before, newest first.
+// Earlier returns the runs with the same configuration that were created before, newest first, at most mostEarlier.
 func Earlier(run model.Run, all []model.Run) (earlier []model.Run) {
 	for _, other := range all {
 		if other.ID != run.ID && other.Created.Before(run.Created) && SameConfiguration(run.Config, other.Config) {
@@ -46,7 +46,7 @@ func Earlier(run model.Run, all []model.Run) (earlier []model.Run) {
 	return earlier[:min(mostEarlier, len(earlier))]
 }
 
-// newestOf are the newest values of Compared at or before a step; nil where they cannot be read, for a run may be deleted meanwhile.
+// newestOf returns the newest values of Compared at or before a step; nil if they cannot be read, because a run may be deleted meanwhile.
 func newestOf(ctx context.Context, points Points, id string, step int) map[string]float64 {
 	if step == 0 {
 		return nil
@@ -62,7 +62,7 @@ func newestOf(ctx context.Context, points Points, id string, step int) map[strin
 	return values
 }
 
-// Holds says whether a condition holds now, by which rule, and why.
+// Holds reports whether a condition holds now, by which rule, and why.
 func (p Progress) Holds(c model.Condition) (rule, why string, ok bool) {
 	if c.Verdict != "" {
 		v := Judge(p)

@@ -8,7 +8,7 @@ import (
 	"slotscope/model"
 )
 
-// Rule is one test of a run; When says in a sentence when it holds.
+// Rule is one test of a run; When describes in a sentence when it holds.
 type Rule struct {
 	Key  string
 	Kind Kind
@@ -17,36 +17,36 @@ type Rule struct {
 	holds func(Progress) (why string, ok bool)
 }
 
-// Rules lists the rules in the order in which they are tried.
+// Rules returns the rules in the order in which they are tried.
 func Rules() []Rule { return slices.Clone(rules) }
 
 // Limits of the rules.
 const (
-	firstSteps   = 200 // before which loss and perplexity are not judged
-	lossFactor   = 1.5 // of the lowest tenth
-	psnrDrop     = 3.0 // dB below the best
-	fallen       = 0.5 // of the highest tenth
-	leastShare   = 0.02
+	firstSteps   = 200  // step from which loss and perplexity are judged
+	lossFactor   = 1.5  // times the lowest tenth
+	psnrDrop     = 3.0  // dB below the best
+	fallen       = 0.5  // times the highest tenth
+	leastShare   = 0.02 // perplexity / entries
 	leastEntries = 2.0
-	qlaeFactor   = 1.2 // of m: with one code per slot its perplexity is m
-	earlierRuns  = 3   // that a run must be behind
+	qlaeFactor   = 1.2 // times m: with one code per slot, QLAE's perplexity is m
+	earlierRuns  = 3   // minimum number of earlier runs to be behind
 	earlierSD    = 2.0 // standard deviations below their mean
 	plateauEvals = 9
 	plateauRise  = 0.1 // dB over the last third of the evaluations
 )
 
 var rules = []Rule{
-	{"no-points", None, "The run has measured nothing yet.", noPoints},
+	{"no-points", None, "The run has no points yet.", noPoints},
 	{"not-finite", Diverging, "The newest total loss is NaN or infinite.", notFinite},
 	{"loss-rose", Diverging, "From step 200: the median total loss of the last tenth of the steps is more than 1.5 times that of the lowest earlier tenth.", lossRose},
-	{"psnr-fell", Diverging, "The two newest PSNRs are more than 3 dB below the run's best: one alone is often low.", psnrFell},
+	{"psnr-fell", Diverging, "The two newest PSNRs are more than 3 dB below the run's best; a single low value is common.", psnrFell},
 	{"perplexity-fell", Collapsing, "From step 200: the median perplexity (window) of the last tenth of the steps is below half of the highest earlier tenth.", perplexityFell},
-	{"perplexity-low", Collapsing, "From step 200 and after a tenth of the steps: perplexity (window) is below 2 or 2% of the codebook's entries, whichever is more; for QLAE, below 1.2 times the number of slots.", perplexityLow},
+	{"perplexity-low", Collapsing, "From step 200 and after a tenth of the steps: perplexity (window) is below 2 or 2% of the codebook's entries, whichever is higher; for QLAE, below 1.2 times the number of slots.", perplexityLow},
 	{"latents-off", Collapsing, "From step 200: no latent of a VAE is active, or fewer than half as many as at the run's best.", latentsOff},
-	{"early", Early, "The run is younger than 200 steps and a tenth of its steps.", early},
+	{"early", Early, "The run has not ended, and has done fewer than 200 steps and less than a tenth of its steps.", early},
 	{"behind", Behind, "PSNR or InfoM is below each of at least three earlier runs of the same configuration at the same step, and more than two standard deviations below their mean.", behind},
-	{"plateau", Plateau, "A run under way has evaluated at least nine times, and its best PSNR of the last third is less than 0.1 dB above its best before.", plateau},
-	{"healthy", Healthy, "None of the rules above holds.", func(Progress) (string, bool) { return "", true }},
+	{"plateau", Plateau, "The run has not ended and has at least nine evaluations; the best PSNR of the last third of them is less than 0.1 dB above the best before.", plateau},
+	{"healthy", Healthy, "No other rule applies.", func(Progress) (string, bool) { return "", true }},
 }
 
 func noPoints(p Progress) (string, bool) { return "", p.last() == 0 }
@@ -146,7 +146,7 @@ func plateau(p Progress) (string, bool) {
 	return fmt.Sprintf("the best PSNR is %.2f dB since step %s and was %.2f dB before", since.Value, count(s[cut].Step), before.Value), true
 }
 
-// others are the finite values of a series that earlier runs had.
+// others returns the finite values of a series in earlier runs.
 func (p Progress) others(name string) (all []float64) {
 	for _, e := range p.Earlier {
 		if v, ok := e[name]; ok && finite(v) {
@@ -156,7 +156,7 @@ func (p Progress) others(name string) (all []float64) {
 	return all
 }
 
-// tenths are medians over equal spans of a series' steps: of the last tenth, and the lowest and highest of the nine before it.
+// tenths returns medians over ten equal spans of a series' steps: that of the last, and the lowest and highest of the nine before it.
 func tenths(s []model.Sample) (now, low, high float64, ok bool) {
 	s = finites(s)
 	if len(s) < 10 {
@@ -175,7 +175,7 @@ func tenths(s []model.Sample) (now, low, high float64, ok bool) {
 			low, high = min(low, m), max(high, m)
 		}
 	}
-	return median(spans[9]), low, high, true // the last sample lies in the last span, the first in the first
+	return median(spans[9]), low, high, true // the last sample is in the last span, the first in the first
 }
 
 func median(v []float64) float64 {

@@ -6,11 +6,11 @@ import (
 	"slotscope/model"
 )
 
-// trackedSamples is how many samples of a series a Track keeps at most.
+// trackedSamples is the maximum number of samples of a series in a Track.
 const trackedSamples = 2_000
 
-// Track gathers what the rules look at while a run trains, in bounded memory: of a long series one sample of each of equal spans of steps,
-// and the newest.
+// Track collects the rules' input during training in bounded memory: for long series, one sample per span of equally many steps, and the
+// newest sample.
 type Track struct {
 	config model.Config
 	series map[string]*tracked
@@ -22,7 +22,7 @@ type tracked struct {
 	newest model.Sample
 }
 
-// NewTrack gathers the series of Names and of conditions.
+// NewTrack returns a Track of the series in Names and in conditions.
 func NewTrack(c model.Config, conditions []model.Condition) *Track {
 	t := &Track{config: c, series: map[string]*tracked{}}
 	for _, name := range Names() {
@@ -36,7 +36,7 @@ func NewTrack(c model.Config, conditions []model.Condition) *Track {
 	return t
 }
 
-// Add takes what was measured at a later step.
+// Add adds the values measured at a later step.
 func (t *Track) Add(step int, values map[string]float64) {
 	for name, s := range t.series {
 		if v, measured := values[name]; measured {
@@ -56,7 +56,7 @@ func (s *tracked) add(x model.Sample) {
 	}
 }
 
-// Progress is what the rules look at now.
+// Progress returns the rules' current input.
 func (t *Track) Progress() Progress {
 	p := Progress{Config: t.config, State: model.Running, Series: map[string][]model.Sample{}}
 	for name, s := range t.series {
@@ -71,5 +71,5 @@ func (t *Track) Progress() Progress {
 	return p
 }
 
-// Has says whether a series was measured.
+// Has reports whether a series was measured.
 func (t *Track) Has(name string) bool { return t.series[name] != nil && len(t.series[name].kept) > 0 }

@@ -10,7 +10,8 @@ import (
 	"slotscope/model/verdict"
 )
 
-// TestTrackJudgesAsTheWhole: of short runs a track holds every sample; of long ones few, their first and newest, and the verdict is the same.
+// TestTrackJudgesAsTheWhole: a track holds every sample of short runs, and few of long ones, including the first and newest; the verdict is the
+// same.
 func TestTrackJudgesAsTheWhole(t *testing.T) {
 	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
 	if err != nil {
@@ -39,7 +40,7 @@ func TestTrackJudgesAsTheWhole(t *testing.T) {
 		p := track.Progress()
 		got, want := verdict.Judge(p), verdict.Judge(whole)
 		if got.Kind != want.Kind || got.Rule != want.Rule || got.Step != want.Step {
-			t.Fatalf("%+v, of the whole %+v", got, want)
+			t.Fatalf("%+v, want %+v as for all samples", got, want)
 		}
 		for name, s := range p.Series {
 			if n := len(s); n > 2_002 || s[0].Step != whole.Series[name][0].Step || s[n-1] != whole.Series[name][len(whole.Series[name])-1] {
@@ -47,7 +48,7 @@ func TestTrackJudgesAsTheWhole(t *testing.T) {
 			}
 		}
 		if !track.Has("total") || track.Has("other") || track.Has("infom/eval") {
-			t.Fatal("what was measured is not told")
+			t.Fatal("Has is false for a measured series")
 		}
 	})
 }

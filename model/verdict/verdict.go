@@ -1,5 +1,5 @@
-// Package verdict judges how a run is going by fixed rules over its series: healthy, collapsing, diverging. The run page shows the
-// verdict and lists the rules; anything else that reacts to a run's health asks here too, so that all agree.
+// Package verdict judges a run's health by fixed rules over its series: healthy, collapsing, diverging and so on. The run page shows the
+// verdict and lists the rules; alerts and early stopping use the same rules.
 package verdict
 
 import (
@@ -8,48 +8,48 @@ import (
 	"slotscope/model"
 )
 
-// Kind is what the rules say of a run.
+// Kind is the rules' judgement of a run.
 type Kind string
 
 const (
 	None       Kind = "none"       // no points yet
 	Early      Kind = "early"      // too few steps
-	Healthy    Kind = "healthy"    // no rule speaks against the run
-	Plateau    Kind = "plateau"    // PSNR rises no more
+	Healthy    Kind = "healthy"    // no other rule applies
+	Plateau    Kind = "plateau"    // PSNR no longer rises
 	Behind     Kind = "behind"     // worse than every earlier run of the same configuration
 	Collapsing Kind = "collapsing" // codebook or latents fall out of use
 	Diverging  Kind = "diverging"  // the loss grows, or is not finite
 )
 
-// Title is the kind as the page writes it.
+// Title returns the kind's title for pages.
 func (k Kind) Title() string {
 	return map[Kind]string{None: "No points yet", Early: "Too early to judge", Healthy: "Healthy", Plateau: "Plateau",
 		Behind: "Behind earlier runs", Collapsing: "Collapsing", Diverging: "Diverging"}[k]
 }
 
-// Bad says whether going on is unlikely to help: what alerts report and early stopping acts on.
+// Bad reports whether further training is unlikely to help; alerts report it and early stopping acts on it.
 func (k Kind) Bad() bool { return k == Collapsing || k == Diverging }
 
-// Verdict is what the rules say of a run at a step.
+// Verdict is the judgement of a run at a step.
 type Verdict struct {
 	Kind  Kind     `json:"kind"`
 	Title string   `json:"title"`
-	Rule  string   `json:"rule"`  // key of the rule that decided
-	Why   string   `json:"why"`   // what that rule found, with the value and the limit; empty for a healthy run
+	Rule  string   `json:"rule"`  // key of the deciding rule
+	Why   string   `json:"why"`   // that rule's finding, with value and limit; empty for a healthy run
 	Facts []string `json:"facts"` // entries in use, InfoM, owned factors, PSNR, each compared with earlier runs
-	Step  int      `json:"step"`  // last step that was looked at
+	Step  int      `json:"step"`  // last step considered
 }
 
-// Progress is what the rules look at.
+// Progress is the rules' input.
 type Progress struct {
 	Config model.Config
 	State  model.State
-	Series map[string][]model.Sample // those of Names, by step; may be thinned to extremes and last values of spans
+	Series map[string][]model.Sample // the series in Names, by step; may be reduced to extremes and last values of spans
 	// Earlier are the newest values, up to the same step, of earlier runs of the same configuration, by series.
 	Earlier []map[string]float64
 }
 
-// Names are the series that the rules look at.
+// Names returns the series that the rules use.
 func Names() []string {
 	return []string{total, window, used, active, psnr, infoM, owned, coverage}
 }
@@ -65,7 +65,7 @@ const (
 	coverage = "owned/coverage"
 )
 
-// Compared are the series that are compared with earlier runs; more is better for each.
+// Compared returns the series that are compared with earlier runs; higher is better for each.
 func Compared() []string { return []string{psnr, infoM} }
 
 // Judge applies Rules in order; the first that holds decides.
@@ -80,7 +80,7 @@ func Judge(p Progress) Verdict {
 	panic("verdict: the last rule holds for every run")
 }
 
-// Last is the last step of any series, 0 for none.
+// Last returns the last step of any series, 0 if there is none.
 func (p Progress) Last() int { return p.last() }
 
 func (p Progress) last() (step int) {
@@ -92,8 +92,8 @@ func (p Progress) last() (step int) {
 	return step
 }
 
-// SameConfiguration says whether two runs may be compared at the same step: they differ at most in seed, engine and how often they
-// save and measure, and in their number of steps where the learning rate does not depend on it.
+// SameConfiguration reports whether two runs can be compared at the same step: they differ at most in seed, engine and cadence, and in
+// the number of steps if the learning rate does not depend on it.
 func SameConfiguration(a, b model.Config) bool {
 	for _, f := range model.Fields() {
 		ignored := f.Group == "cadence" || slices.Contains([]string{"seed", "engine"}, f.Name) || f.Name == "steps" && a.LRSchedule == ""

@@ -12,7 +12,7 @@ import (
 	"slotscope/model/verdict"
 )
 
-// healthy is a run of the HRR as trainings go: the loss falls, entries come into use, PSNR rises.
+// healthy returns the progress of a normal HRR training: the loss falls, more entries are used, PSNR rises.
 func healthy(t *testing.T, name string, steps int) verdict.Progress {
 	t.Helper()
 	cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
@@ -125,7 +125,7 @@ func TestJudge(t *testing.T) {
 func TestFacts(t *testing.T) {
 	p := healthy(t, "hrr", 1000)
 	p.Earlier = earlier(13, 13.5, 15, 11)
-	p.Earlier = append(p.Earlier, map[string]float64{"psnr/eval": math.NaN()}) // says nothing
+	p.Earlier = append(p.Earlier, map[string]float64{"psnr/eval": math.NaN()}) // ignored
 	want := []string{"55 of 128 entries in use, perplexity 48.2, rising", "InfoM 0.61 at step 1,000, above 4 of 4 earlier runs", "4 of 6 factors own a slot", "PSNR 14.00 dB at step 1,000, above 3 of 4 earlier runs"}
 	if got := verdict.Judge(p).Facts; strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("%q", got)
@@ -137,7 +137,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestJudgeAnything: whatever the series hold, there is a verdict, with a known rule, that JSON can carry.
+// TestJudgeAnything: for any series there is a verdict with a known rule that can be encoded as JSON.
 func TestJudgeAnything(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, math.MaxFloat64, -math.MaxFloat64, 1e-300}
@@ -170,7 +170,7 @@ func TestJudgeAnything(t *testing.T) {
 	}
 }
 
-// TestWorseIsNeverHealthier: a loss multiplied from a step on, or a codebook that shrinks further, does not turn a bad verdict good.
+// TestWorseIsNeverHealthier: multiplying the loss from a step on, or shrinking the codebook further, does not turn a bad verdict good.
 func TestWorseIsNeverHealthier(t *testing.T) {
 	bad := func(name string, at float64) bool {
 		p := healthy(t, "hrr", 1500)
@@ -180,7 +180,7 @@ func TestWorseIsNeverHealthier(t *testing.T) {
 	was := false
 	for f := 1.0; f < 20; f *= 1.1 {
 		if now := bad("total", f); was && !now {
-			t.Errorf("a loss %v times as high is well again", f)
+			t.Errorf("a loss %v times as high is judged healthy again", f)
 		} else {
 			was = now
 		}
@@ -191,7 +191,7 @@ func TestWorseIsNeverHealthier(t *testing.T) {
 	was = false
 	for f := 1.0; f > 0.01; f /= 1.1 {
 		if now := bad("perplexity/window", f); was && !now {
-			t.Errorf("a perplexity %v times as high is well again", f)
+			t.Errorf("a perplexity %v times as high is judged healthy again", f)
 		} else {
 			was = now
 		}
@@ -226,11 +226,11 @@ func TestSameConfiguration(t *testing.T) {
 	b := a
 	b.Steps *= 2
 	if verdict.SameConfiguration(a, b) {
-		t.Error("runs with another length of their cosine are compared step by step")
+		t.Error("runs with cosine schedules of different lengths are compared")
 	}
 }
 
-// TestDocumented: docs/verdict.md lists every rule in its order, word for word.
+// TestDocumented: docs/verdict.md lists every rule in order, word for word.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/verdict.md")
 	if err != nil {
@@ -241,7 +241,7 @@ func TestDocumented(t *testing.T) {
 		row := "| `" + r.Key + "` | " + r.Kind.Title() + " | " + r.When + " |"
 		i := strings.Index(string(text[at:]), row)
 		if i < 0 {
-			t.Errorf("docs/verdict.md lacks, or has in another place: %s", row)
+			t.Errorf("docs/verdict.md is missing this row or has it in another place: %s", row)
 			continue
 		}
 		at += i

@@ -1,4 +1,4 @@
-// Package view keeps saved views of the list of runs in the data folder: a name for an address.
+// Package view stores saved views of the list of runs in the data folder.
 package view
 
 import (
@@ -26,26 +26,26 @@ const (
 	longest     = 8_000 // bytes of an address
 )
 
-// View is a name for the query of an address of the list of runs.
+// View is a named URL query of the list of runs.
 type View struct {
 	Name    string    `json:"name"`
 	Address string    `json:"address"` // the query, as in "q=model%3Dhrr&sort=-infom"
-	Version int       `json:"version"` // grows by one whenever it is saved
+	Version int       `json:"version"` // increases by one with every save
 	Changed time.Time `json:"changed"`
 }
 
-// Store keeps views in one file. Its methods may be called from several goroutines.
+// Store stores views in one file. It is safe for concurrent use.
 type Store struct {
 	dir string
 	mu  sync.Mutex
 }
 
-// Open keeps views in a data folder.
+// Open returns the store of a data folder.
 func Open(dataDir string) *Store { return &Store{dir: dataDir} }
 
 const fileName = "views.json"
 
-// List is every view, by name.
+// List returns every view, sorted by name.
 func (s *Store) List() ([]View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *Store) read() ([]View, error) {
 	return all, nil
 }
 
-// Save keeps a view. version is that of the view which the visitor has seen under this name, 0 for none: model.ErrConflict is in the
-// error's chain where another has been saved since.
+// Save stores a view. version is the version of this view that the user has seen, 0 for a new view; model.ErrConflict is in the error's
+// chain if another version has been saved since.
 func (s *Store) Save(name, address string, version int, now time.Time) (View, error) {
 	name = strings.Join(strings.Fields(name), " ")
 	if err := check(name, address); err != nil {
@@ -87,7 +87,7 @@ func (s *Store) Save(name, address string, version int, now time.Time) (View, er
 	}
 	if i < 0 {
 		if len(all) >= Most {
-			return View{}, model.Invalid{"name": fmt.Sprintf("there are %d saved views, the most that are kept; delete one first", Most)}
+			return View{}, model.Invalid{"name": fmt.Sprintf("the limit of %d saved views is reached; delete one first", Most)}
 		}
 		all, i = append(all, View{Name: name}), len(all)
 	}
@@ -98,7 +98,7 @@ func (s *Store) Save(name, address string, version int, now time.Time) (View, er
 	return saved, s.write(all)
 }
 
-// Delete forgets a view that nobody has saved since the visitor saw it.
+// Delete deletes a view. version is the version that the user has seen; model.ErrConflict is in the error's chain if it has changed since.
 func (s *Store) Delete(name string, version int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Store) Delete(name string, version int) error {
 	}
 	i := slices.IndexFunc(all, func(v View) bool { return v.Name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no saved view %q: %w", name, model.ErrNotFound)
+		return fmt.Errorf("no saved view %q: %w", name, model.ErrNotFound)
 	}
 	if err := unseen(all, i, name, version); err != nil {
 		return err
@@ -116,17 +116,17 @@ func (s *Store) Delete(name string, version int) error {
 	return s.write(slices.Delete(all, i, i+1))
 }
 
-// unseen refuses to overwrite what the visitor has not seen.
+// unseen returns a conflict if the stored view is not the version that the user has seen.
 func unseen(all []View, i int, name string, version int) error {
 	switch {
 	case i < 0 && version == 0, i >= 0 && all[i].Version == version:
 		return nil
 	case i < 0:
-		return fmt.Errorf("the view %q was deleted since you opened it; save it under another name: %w", name, model.ErrConflict)
+		return fmt.Errorf("view %q was deleted after you opened it; save it under another name: %w", name, model.ErrConflict)
 	case version == 0:
-		return fmt.Errorf("there is a view %q already; choose another name, or open that view and save it: %w", name, model.ErrConflict)
+		return fmt.Errorf("view %q already exists; choose another name, or open that view and save it: %w", name, model.ErrConflict)
 	}
-	return fmt.Errorf("the view %q was changed at %s UTC, after you opened it; open it again, or save yours under another name: %w", name, all[i].Changed.Format("2006-01-02 15:04:05"), model.ErrConflict)
+	return fmt.Errorf("view %q was changed at %s UTC, after you opened it; open it again, or save yours under another name: %w", name, all[i].Changed.Format("2006-01-02 15:04:05"), model.ErrConflict)
 }
 
 func check(name, address string) error {

@@ -14,7 +14,7 @@ import (
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// TestTwoTabs edit one view: the second to save is told, and neither loses anything.
+// TestTwoTabs: when two tabs edit one view, the second save returns a conflict and nothing is lost.
 func TestTwoTabs(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir)
@@ -27,22 +27,22 @@ func TestTwoTabs(t *testing.T) {
 		t.Fatalf("%+v, %v", second, err)
 	}
 	for say, do := range map[string]func() error{
-		`the view "best runs" was changed at 2026-03-01 12:01:00 UTC, after you opened it; open it again, or save yours under another name: conflict`: func() error {
+		`view "best runs" was changed at 2026-03-01 12:01:00 UTC, after you opened it; open it again, or save yours under another name: conflict`: func() error {
 			_, err := s.Save("best runs", "q=mine", first.Version, now)
 			return errors.Join(err)
 		},
-		`there is a view "best runs" already; choose another name, or open that view and save it: conflict`: func() error { _, err := s.Save("best runs", "", 0, now); return err },
-		`the view "gone" was deleted since you opened it; save it under another name: conflict`:             func() error { _, err := s.Save("gone", "", 3, now); return err },
-		`there is no saved view "gone": not found`:                                                          func() error { return s.Delete("gone", 1) },
+		`view "best runs" already exists; choose another name, or open that view and save it: conflict`: func() error { _, err := s.Save("best runs", "", 0, now); return err },
+		`view "gone" was deleted after you opened it; save it under another name: conflict`:             func() error { _, err := s.Save("gone", "", 3, now); return err },
+		`no saved view "gone": not found`: func() error { return s.Delete("gone", 1) },
 	} {
 		if err := do(); err == nil || err.Error() != say {
 			t.Errorf("%v\nwant %s", err, say)
 		}
 	}
 	if err := s.Delete("best runs", 1); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("deleted as it was: %v", err)
+		t.Errorf("deleted an outdated version: %v", err)
 	}
-	all, err := Open(dir).List() // another server
+	all, err := Open(dir).List() // as another server
 	if err != nil || len(all) != 1 || all[0] != second {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -68,7 +68,7 @@ func TestViewsThatAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := s.Save("one more", "", 0, now); err == nil {
-		t.Error("more views than are kept")
+		t.Error("saved more views than the limit")
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, fileName), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

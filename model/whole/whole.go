@@ -1,5 +1,5 @@
-// Package whole replaces files so that readers, and whoever comes after a kill or a power cut, find all of the old content or all of
-// the new: a temporary file beside it, synced, renamed, and the folder synced.
+// Package whole replaces files atomically, so that readers find either the complete old or the complete new content, even after a kill or
+// a power failure: it writes a temporary file in the same folder, syncs it, renames it and syncs the folder.
 package whole
 
 import (
@@ -14,13 +14,13 @@ import (
 	"slotscope/model/host"
 )
 
-// prefix begins the names of temporary files. Their writers hold a lock on them, which ends with the process, however it ends.
+// prefix begins the names of temporary files. Their writers hold a lock on them, which is released when the process ends in any way.
 const prefix = ".tmp-"
 
-// former begin the names of temporary files of earlier versions, which held no lock.
+// former lists the prefixes of temporary files of earlier versions, which were not locked.
 var former = []string{".step-", ".optimizer-"}
 
-// Write replaces the file at a path with what write writes.
+// Write replaces the file at a path with the content that write writes.
 func Write(path string, write func(*os.File) error) error {
 	dir, name := filepath.Split(path)
 	if dir == "" {
@@ -44,20 +44,20 @@ func WriteIn(root *os.Root, name string, write func(*os.File) error) error {
 		err = w.Sync()
 	}
 	if err == nil {
-		err = root.Rename(temp, name) // before the lock is let go, so that Clean never finds it
+		err = root.Rename(temp, name) // before the lock is released, so that Clean never finds it
 	}
 	if err != nil {
 		_ = root.Remove(temp)
 	}
 	err = errors.Join(err, w.Close())
-	if d, openErr := root.Open("."); openErr == nil { // file systems that cannot sync a folder do so by themselves
+	if d, openErr := root.Open("."); openErr == nil { // errors are ignored: file systems that cannot sync a folder need no sync
 		_ = d.Sync()
 		_ = d.Close()
 	}
 	return err
 }
 
-// create makes a temporary file and locks it. One that Clean took for a dead writer's in between is made anew.
+// create creates and locks a temporary file. It retries if Clean removed the file before it was locked.
 func create(root *os.Root, name string) (*os.File, string, error) {
 	for {
 		temp := prefix + name + "-" + rand.Text()
@@ -70,7 +70,7 @@ func create(root *os.Root, name string) (*os.File, string, error) {
 			_ = w.Close()
 			continue
 		}
-		return w, temp, nil // where locks are not supported, Clean removes nothing
+		return w, temp, nil // if locks are not supported, Clean removes nothing
 	}
 }
 
@@ -79,7 +79,7 @@ func there(root *os.Root, name string) bool {
 	return err == nil
 }
 
-// Clean removes from a folder the temporary files of writers that do not live any more.
+// Clean removes temporary files of dead writers from a folder.
 func Clean(root *os.Root, dir string) error {
 	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +103,8 @@ func Clean(root *os.Root, dir string) error {
 	return errors.Join(errs...)
 }
 
-// removeAbandoned removes a temporary file whose lock nobody holds. It holds the lock itself meanwhile, so that a writer that has just
-// made the file, and not locked it yet, sees that it is gone.
+// removeAbandoned removes a temporary file that is not locked. It holds the lock meanwhile, so that a writer that has just created the
+// file, but not locked it yet, notices the removal.
 func removeAbandoned(root *os.Root, name string) error {
 	f, err := root.Open(name)
 	if err != nil {
@@ -117,7 +117,7 @@ func removeAbandoned(root *os.Root, name string) error {
 	return root.Remove(name)
 }
 
-// old says whether an entry is a temporary file that an earlier version wrote more than an hour ago.
+// old reports whether a directory entry is a temporary file that an earlier version wrote more than an hour ago.
 func old(e fs.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil || time.Since(info.ModTime()) < time.Hour {

@@ -60,14 +60,14 @@ func TestWrite(t *testing.T) {
 		t.Error(err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "new" || len(names(t, dir)) != 1 {
-		t.Errorf("after a failure there is %q in %q", b, names(t, dir))
+		t.Errorf("after a failure: content %q in %q", b, names(t, dir))
 	}
 	if err := Write(filepath.Join(dir, "none", "a"), text("")); err == nil {
-		t.Error("wrote into a folder that is not there")
+		t.Error("wrote into a folder that does not exist")
 	}
 }
 
-// TestKilledWriter cleans up after a process that was killed while it wrote, and not while it lives.
+// TestKilledWriter: files of a process killed while writing are removed, but not while it is alive.
 func TestKilledWriter(t *testing.T) {
 	if dir := os.Getenv("WHOLE_CHILD"); dir != "" {
 		_ = Write(filepath.Join(dir, "state.json"), func(w *os.File) error {
@@ -92,17 +92,17 @@ func TestKilledWriter(t *testing.T) {
 	}
 	clean(t, dir)
 	if left := names(t, dir); len(left) != 1 || !strings.HasPrefix(left[0], ".tmp-state.json-") {
-		t.Fatalf("while its writer lives there is %q", left)
+		t.Fatalf("while its writer is alive: %q", left)
 	}
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	clean(t, dir)
 	if left := names(t, dir); len(left) != 0 {
-		t.Errorf("after its writer was killed there is %q", left)
+		t.Errorf("after its writer was killed: %q", left)
 	}
 }
 
-// TestCleanLeavesTheRest keeps everything but old temporary files of earlier versions.
+// TestCleanLeavesTheRest: only old temporary files of earlier versions are removed.
 func TestCleanLeavesTheRest(t *testing.T) {
 	dir, past := t.TempDir(), time.Now().Add(-2*time.Hour)
 	for _, name := range []string{"step-1", ".step-1", ".optimizer-1", ".hidden"} {
@@ -116,7 +116,7 @@ func TestCleanLeavesTheRest(t *testing.T) {
 	}
 	clean(t, dir)
 	if left := strings.Join(names(t, dir), " "); left != ".hidden .step-2 .tmp-folder step-1" {
-		t.Errorf("what is left: %s", left)
+		t.Errorf("remaining files: %s", left)
 	}
 }
 

@@ -14,13 +14,13 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// operation is a compiled graph, or what answers in its place.
+// operation is a compiled graph or a replacement for one.
 type operation interface {
 	Exec(inputs ...any) ([]*tensors.Tensor, error)
 	Finalize()
 }
 
-// asked answers a batch through the process of an adopted model.
+// asked processes a batch in the process of an adopted model.
 type asked func(inputs []*tensors.Tensor) ([]*tensors.Tensor, error)
 
 func (f asked) Exec(inputs ...any) ([]*tensors.Tensor, error) {
@@ -32,7 +32,7 @@ func (f asked) Exec(inputs ...any) ([]*tensors.Tensor, error) {
 		case float32:
 			in[i] = tensors.FromScalar(v)
 		default:
-			return nil, fmt.Errorf("an adopted model takes no %T", v)
+			return nil, fmt.Errorf("an adopted model does not accept a %T", v)
 		}
 	}
 	return f(in)
@@ -48,12 +48,12 @@ func newAdoptedNet(ctx context.Context, engine *compute.Engine, file checkpoint.
 	}
 	if a.Image != [3]int{image.H, image.W, image.C} {
 		a.Close()
-		return nil, fmt.Errorf("the adopted model reads images of %v, the dataset's are %v", a.Image, image)
+		return nil, fmt.Errorf("the adopted model expects images of %v, but the dataset's are %v", a.Image, image)
 	}
 	scope := store.New().Checked(false)
 	n := &net{adopted: a, discrete: a.Codes > 0, image: image, m: a.Slots, n: a.Latent, engine: engine, store: scope, model: scope.In("model")}
 	if n.n == 0 && !n.discrete {
-		n.n = n.m // its numbers are z
+		n.n = n.m // z is the slots' numbers
 	}
 	n.represent = asked(func(in []*tensors.Tensor) ([]*tensors.Tensor, error) { return n.askRepresent(in[0]) })
 	n.decode = asked(func(in []*tensors.Tensor) ([]*tensors.Tensor, error) {
@@ -63,7 +63,7 @@ func newAdoptedNet(ctx context.Context, engine *compute.Engine, file checkpoint.
 	return n, nil
 }
 
-// askRepresent is z [B, n], slots [B, m], squared errors [B], reconstructions [B, H, W, C], and zeros [B], for there is no bundle.
+// askRepresent returns z [B, n], slots [B, m], squared errors [B], reconstructions [B, H, W, C], and zeros [B], as there is no bundle.
 func (n *net) askRepresent(images *tensors.Tensor) ([]*tensors.Tensor, error) {
 	pixels := tensors.MustCopyFlatData[uint8](images)
 	got, err := n.adopted.Encode(pixels, batchSize)
@@ -85,7 +85,7 @@ func (n *net) askRepresent(images *tensors.Tensor) ([]*tensors.Tensor, error) {
 	}, nil
 }
 
-// askDisturbed is images, z, slots, noise and its deviation → slots, squared errors, reconstructions and classes under noise on z.
+// askDisturbed maps images, z, slots, noise and its standard deviation to slots, squared errors, reconstructions and classes under noise on z.
 func (e *evaluation) askDisturbed(in []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	n, z := e.net, tensors.MustCopyFlatData[float32](in[1])
 	noise, sigma := tensors.MustCopyFlatData[float32](in[3]), tensors.ToScalar[float32](in[4])
@@ -114,7 +114,7 @@ func (e *evaluation) askDisturbed(in []*tensors.Tensor) ([]*tensors.Tensor, erro
 	return out, nil
 }
 
-// readAdopted is what an adopted model decodes, and the classes that the probe reads there.
+// readAdopted returns the images that an adopted model decodes and the classes that the probe reads from them.
 func (p *probe) readAdopted(in []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	images, err := p.net.decode.Exec(in[0])
 	if err != nil {
@@ -124,13 +124,13 @@ func (p *probe) readAdopted(in []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	return append(images, classes...), err
 }
 
-// newSeen compiles images in [0, 1] → classes, for models that are no graph.
+// newSeen compiles images in [0, 1] → classes, for models without a graph.
 func (p *probe) newSeen() (err error) {
 	p.seen, err = store.NewExec(p.net.engine.Backend, p.net.store, func(_ *store.Context, x *Node) *Node { return p.classes(x) })
 	return err
 }
 
-// squares is the mean squared difference of images in [0, 1] and bytes, [B].
+// squares returns the mean squared difference of images in [0, 1] and bytes, [B].
 func squares(x []float32, pixels []byte) *tensors.Tensor {
 	out, size := make([]float32, batchSize), len(x)/batchSize
 	for b := range out {
@@ -145,7 +145,7 @@ func squares(x []float32, pixels []byte) *tensors.Tensor {
 }
 
 func (n *net) drawn(x []float32) *tensors.Tensor {
-	if x == nil { // an error is beside it
+	if x == nil { // an error is returned with it
 		return nil
 	}
 	return tensors.FromFlatDataAndDimensions(x, batchSize, n.image.H, n.image.W, n.image.C)

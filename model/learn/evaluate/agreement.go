@@ -13,17 +13,18 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// AgreementImages is how many images every run on a dataset encodes, the same for all seeds, so that runs can be compared slot by slot.
+// AgreementImages is the number of images that every run on a dataset encodes, the same for all seeds, to compare runs slot by slot.
 const AgreementImages = 2000
 
-// agreement is slots of images that are the same for all runs on a dataset.
+// agreement holds the slots of images that are the same for all runs on a dataset.
 type agreement struct {
-	index []int // of the images
+	index []int // dataset indices of the images
 	slots slots // [n, m]
 	kl    []float64
 }
 
-// agreed encodes the images that all runs on the dataset encode; of a VAE also the mean divergence of each latent from its prior.
+// agreed encodes the images that all runs on the dataset encode; for a VAE it also computes the mean KL divergence of each latent from its
+// prior.
 func (e *evaluation) agreed(ctx context.Context) (err error) {
 	if e.o.Agree <= 0 {
 		return nil
@@ -66,7 +67,7 @@ func (e *evaluation) agreed(ctx context.Context) (err error) {
 	return nil
 }
 
-// agreeing is images → slots [B, m], and of a VAE the divergence of every latent [B, m].
+// agreeing returns the operation images → slots [B, m], and for a VAE the KL divergence of every latent [B, m].
 func (n *net) agreeing() (exec operation, err error) {
 	if n.adopted != nil {
 		return asked(func(in []*tensors.Tensor) ([]*tensors.Tensor, error) {
@@ -88,7 +89,7 @@ func (n *net) agreeing() (exec operation, err error) {
 	})
 }
 
-// archive is what input.Latents reads.
+// archive returns the NumPy archive that input.Latents reads.
 func (a agreement) archive(m int) ([]byte, error) {
 	n := len(a.index)
 	arrays := []npz.Data{{Name: "index", Shape: []int{n}, Values: int32s(a.index)}, {Name: "latents", Shape: []int{n, m}, Values: a.slots.numbers}}

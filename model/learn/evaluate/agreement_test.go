@@ -10,7 +10,7 @@ import (
 	"slotscope/model/measure/metric/input"
 )
 
-// agreementOf evaluates an untrained model with little effort and reads the latents that it keeps for comparisons.
+// agreementOf evaluates an untrained model minimally and reads the latents that it saves for comparisons.
 func agreementOf(t *testing.T, name string, seed int64) metric.Latents {
 	t.Helper()
 	o := few
@@ -26,7 +26,7 @@ func agreementOf(t *testing.T, name string, seed int64) metric.Latents {
 	return l
 }
 
-// TestAgreementFile: the images are the same for every seed, codes are codes, and a VAE's divergences are there and positive.
+// TestAgreementFile: the images are the same for every seed, codes are saved as codes, and a VAE's KL divergences are present and positive.
 func TestAgreementFile(t *testing.T) {
 	a, b := agreementOf(t, "qlae", 1), agreementOf(t, "betavae", 2)
 	if len(a.Index) != 100 || !slices.Equal(a.Index, b.Index) {
@@ -39,7 +39,7 @@ func TestAgreementFile(t *testing.T) {
 		t.Fatalf("β-VAE: %d latents, KL %v", len(b.Values), b.KL)
 	}
 	for j, kl := range b.KL {
-		// KL ≥ ½ mean μ², which the means in the file give.
+		// KL ≥ ½ mean μ², computed from the means in the file.
 		least := 0.0
 		for _, v := range b.Values[j] {
 			least += v * v / 200

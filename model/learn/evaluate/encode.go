@@ -16,18 +16,18 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// QuickImages is how many images Encoder is meant for: faithfulness and owned factors hardly change beyond.
+// QuickImages is the recommended number of images for Encoder; faithfulness and owned factors hardly change with more.
 const QuickImages = 2000
 
-// Encoder encodes images by a model whose variables live in a scope, and keeps what lies between z and ẑ. The variables may be in
-// training: every call reads them as they are then.
+// Encoder encodes images with a model whose variables are in a scope, and returns the intermediates between z and ẑ. The model may be in
+// training: every call reads the current variables.
 type Encoder struct {
 	built ae.Model
 	image ae.Image
 	exec  *store.Exec
 }
 
-// NewEncoder prepares to encode images by a model built for them. root is the store that scope is part of. Finalize frees it.
+// NewEncoder returns an encoder for a model built for images of a shape. root is the store that contains scope. Call Finalize to free it.
 func NewEncoder(backend backends.Backend, built ae.Model, root, scope *store.Context, image ae.Image) (e *Encoder, err error) {
 	defer compute.Recovered("building the encoder's graph", &err)
 	e = &Encoder{built: built, image: image}
@@ -35,7 +35,7 @@ func NewEncoder(backend backends.Backend, built ae.Model, root, scope *store.Con
 	return e, err
 }
 
-// graph is slots [B, m]; of HRR also z, ṽ, v̄, ẑ, the codes read from ẑ with and without denoiser, and the codebook.
+// graph returns slots [B, m]; for HRR also z, ṽ, v̄, ẑ, the codes read from ẑ with and without the denoiser, and the codebook.
 func (e *Encoder) graph(scope *store.Context, images *Node) []*Node {
 	z := e.built.Latent(scope, ae.Unit(images))
 	h, ok := e.built.(*ae.HRR)
@@ -49,15 +49,15 @@ func (e *Encoder) graph(scope *store.Context, images *Node) []*Node {
 	return []*Node{code(s.Codes), z, s.Retrieved, s.Denoised, bundle, code(again), code(h.CleanUp(scope, bundle)), s.Codebook}
 }
 
-// Encoded is n images as a model represents them.
+// Encoded holds a model's representation of n images.
 type Encoded struct {
-	Index   []int     // [n] of the dataset's images
+	Index   []int     // [n] dataset indices of the images
 	Codes   []int32   // [n, m]; nil for models without codes
-	Numbers []float32 // [n, m] for those
+	Numbers []float32 // [n, m] for models without codes
 	HRR     *metric.Encodings
 }
 
-// Encode encodes images of a dataset by their numbers. ctx ends it early, with ctx.Err() in the error's chain.
+// Encode encodes images of a dataset by index. If ctx ends, it returns early with ctx.Err() in the error's chain.
 func (e *Encoder) Encode(ctx context.Context, set data.Set, index []int) (Encoded, error) {
 	out := Encoded{Index: index}
 	if h, ok := e.built.(*ae.HRR); ok {
@@ -110,7 +110,7 @@ func add[T float32 | int32](to []T, batch *tensors.Tensor, count int) []T {
 	return to
 }
 
-// Faithfulness measures an HRR model on what was encoded; nil for baselines, which have no bundles.
+// Faithfulness measures an HRR model on the encoded images; nil for baselines, which have no bundles.
 func (e Encoded) Faithfulness() (*model.Faithfulness, error) {
 	if e.HRR == nil {
 		return nil, nil
@@ -122,7 +122,8 @@ func (e Encoded) Faithfulness() (*model.Faithfulness, error) {
 	return &f, nil
 }
 
-// Table is what was encoded beside the factors of its images, for metric.Own and metric.Measure. A dataset without factors has none: ok is false.
+// Table returns the encoded slots with the factors of their images, for metric.Own and metric.Measure; ok is false for a dataset without
+// factors.
 func (e Encoded) Table(set data.Set) (t metric.Table, ok bool, err error) {
 	info := set.Info()
 	if noFactors(info) != "" {
@@ -135,8 +136,8 @@ func (e Encoded) Table(set data.Set) (t metric.Table, ok bool, err error) {
 	return tableOf(info, classes, slots{e.Codes, e.Numbers}, len(e.Index)), true, nil
 }
 
-// Series are what a training records of the images encoded, by series name: of HRR "faithfulness/cos_bundle" and so on, and where the
-// dataset has factors "owned/factors", the number of factors that own a slot, and "owned/coverage", the same as a share of those that vary.
+// Series returns the series that training records for the encoded images: "faithfulness/cos_bundle" and so on for HRR; and for a dataset
+// with factors "owned/factors", the number of factors that own a slot, and "owned/coverage", the same as a share of the varying factors.
 func (e Encoded) Series(set data.Set, seed int64) (map[string]float64, error) {
 	values := map[string]float64{}
 	f, err := e.Faithfulness()

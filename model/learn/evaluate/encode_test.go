@@ -13,7 +13,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// encoded is n images of the drawn shapes, taken with a seed, as a checkpoint represents them.
+// encoded returns a checkpoint's encoding of n images of the drawn shapes, selected with a seed.
 func encoded(t *testing.T, file checkpoint.File, set data.Set, n int) Encoded {
 	t.Helper()
 	root, image := variables.New().Checked(false), ae.Image{H: 64, W: 64, C: 3}
@@ -37,10 +37,10 @@ func encoded(t *testing.T, file checkpoint.File, set data.Set, n int) Encoded {
 	return out
 }
 
-// TestFaithfulnessOfTiny holds the figures of a trained model against those measured by another program over other images. The tolerance is four
-// standard errors of 2,000 images, or of their last digit where that is more.
+// TestFaithfulnessOfTiny compares the scores of a trained model with those of another program on other images. The tolerance is four standard
+// errors of 2,000 images, or their last digit if that is larger.
 func TestFaithfulnessOfTiny(t *testing.T) {
-	expect.Long(t) // fewer images are in TestShippedCheckpoint
+	expect.Long(t) // TestShippedCheckpoint covers fewer images
 	e := encoded(t, shipped(t), dataset(t), QuickImages)
 	f, err := e.Faithfulness()
 	if err != nil {
@@ -64,7 +64,7 @@ func TestFaithfulnessOfTiny(t *testing.T) {
 	}
 }
 
-// TestBaselinesHaveNoBundles: they are encoded, and owned factors counted, without faithfulness.
+// TestBaselinesHaveNoBundles: baselines are encoded and owned factors counted, without faithfulness.
 func TestBaselinesHaveNoBundles(t *testing.T) {
 	for _, name := range []string{"vqvae", "qlae", "betavae"} {
 		e := encoded(t, untrained(t, name), dataset(t), 70)

@@ -1,4 +1,4 @@
-// Package evaluate measures a trained model: what its slots tell of the factors, how it bears noise, and what swaps change.
+// Package evaluate measures a trained model: the information of its slots on the factors, its robustness to noise, and the effect of swaps.
 package evaluate
 
 import (
@@ -21,54 +21,54 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Options are how much is measured. Default is what reports expect.
+// Options sets what is measured. Reports expect Default.
 type Options struct {
-	Images int // of the evaluation set, at most as many as the dataset has
-	Noise  int // of these that noise is tried on, at every strength; 0 leaves it out
-	Pairs  int // of images whose slots are swapped; 0 leaves it out
+	Images int // size of the evaluation set, limited to the dataset's size
+	Noise  int // images of the evaluation set tested under noise, at every strength; 0 for none
+	Pairs  int // image pairs whose slots are swapped; 0 for none
 	Probe  int // gradient steps of the probe that reads swapped images
-	Trees  int // of each random forest
-	Agree  int // images that all runs on the dataset encode, whatever their seeds; 0 keeps none
+	Trees  int // per random forest
+	Agree  int // images that all runs on the dataset encode, regardless of seed; 0 for none
 	Seed   int64
 
-	Probes    string // folder where probes are kept, one for each dataset; empty keeps none
-	KeptProbe bool   // train no probe: without one that is kept, swaps are left out
+	Probes    string // folder that stores probes, one per dataset; empty to store none
+	KeptProbe bool   // never train a probe; without a stored one, swaps are skipped
 
-	Reader *checkpoint.File // the probe to read with, as FindProbe gives it; nil takes that of Probes, or trains one
+	Reader *checkpoint.File // probe to use, as returned by FindProbe; nil to use one from Probes or train one
 
-	Rest data.Set // what the run's part of a dataset leaves out, to be measured on as many images; nil for nothing
-	// Progress hears how far a stage of the work is, in units of what is counted; may be nil.
+	Rest data.Set // images outside the run's part of a dataset, of which as many are measured; nil for none
+	// Progress is called with the progress of a stage, in the given unit; may be nil.
 	Progress func(stage, unit string, done, of float64)
 }
 
-// Default measures 10,000 images drawn with the run's seed.
+// Default returns the options for 10,000 images drawn with the run's seed.
 func Default(seed int64) Options {
 	return Options{Images: 10000, Noise: 500, Pairs: 300, Probe: 3000, Trees: 100, Agree: AgreementImages, Seed: seed}
 }
 
-// Quick measures 2,000 images in a fraction of the time: fewer images under noise, pairs and trees, and swaps only where the dataset's
-// probe was trained before. InfoM, InfoE and InfoC of so few rows are not comparable with Default's.
+// Quick returns the options for 2,000 images in a fraction of the time: fewer noisy images, pairs and trees, and swaps only if the dataset's
+// probe is already trained. InfoM, InfoE and InfoC on so few rows are not comparable with Default's.
 func Quick(seed int64) Options {
 	return Options{Images: 2000, Noise: 256, Pairs: 100, Probe: Default(seed).Probe, KeptProbe: true, Trees: 30, Agree: AgreementImages, Seed: seed}
 }
 
-// Result is the scores, and what they were computed from.
+// Result holds the scores and the data they were computed from.
 type Result struct {
 	Scores  model.Scores
 	Factors []string
-	Index   []int     // [n] of the dataset's images
+	Index   []int     // [n] dataset indices of the images
 	Codes   []int32   // [n, m]; nil for models without codes
-	Numbers []float32 // [n, m] for those
+	Numbers []float32 // [n, m] for models without codes
 	Classes []int     // [n, F]
 	PSNR    []float64 // [n] dB
 
 	agreement *agreement // of images that all runs on the dataset encode; nil for held-out images
 
-	HeldOut *Result     // what was computed on Options.Rest, without scores; nil where that was left out
-	Noisy   image.Image // rows of images: as they are, reconstructed, and at every strength of noise; nil where none was tried
+	HeldOut *Result     // result on Options.Rest, without scores; nil if that is nil
+	Noisy   image.Image // rows of images: original, reconstructed, and at every noise level; nil without noise
 }
 
-// Run measures a checkpoint on its dataset. ctx ends it early, with ctx.Err() in the error's chain.
+// Run measures a checkpoint on its dataset. If ctx ends, it returns early with ctx.Err() in the error's chain.
 func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set data.Set, o Options) (Result, error) {
 	start, info := time.Now(), set.Info()
 	if o.Progress == nil {
@@ -104,7 +104,7 @@ func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
 	return nil
 }
 
-// evaluation is the work on one checkpoint.
+// evaluation is the state of evaluating one checkpoint.
 type evaluation struct {
 	net  *net
 	set  data.Set
@@ -124,7 +124,7 @@ type evaluation struct {
 
 	agreement *agreement
 
-	probe                               *probe // nil where nothing is read
+	probe                               *probe // nil if none is used
 	probeAccuracy, probeReconstructions []float64
 	probeImages                         int
 }
@@ -135,7 +135,7 @@ func (e *evaluation) finalize() {
 	}
 }
 
-// draw takes the evaluation set and its factors.
+// draw selects the evaluation set and reads its factors.
 func (e *evaluation) draw(context.Context) (err error) {
 	count := min(e.o.Images, e.info.Len)
 	if e.index, err = data.Draw(e.o.Seed, count, e.info.Len); err != nil {
@@ -190,23 +190,23 @@ func (e *evaluation) represent(ctx context.Context) error {
 	return nil
 }
 
-// finiteWeights refuses a checkpoint that no number can come of.
+// finiteWeights returns an error if a checkpoint contains non-finite weights.
 func finiteWeights(file checkpoint.File) error {
 	for _, name := range slices.Sorted(maps.Keys(file.Tensors)) {
 		if at := slices.IndexFunc(file.Tensors[name].Data, func(v float32) bool { return !finite(v) }); at >= 0 {
-			return fmt.Errorf("tensor %q of the checkpoint holds %v: the file is damaged, or its run had diverged", name, file.Tensors[name].Data[at])
+			return fmt.Errorf("tensor %q of the checkpoint contains %v: the file is damaged or its run diverged", name, file.Tensors[name].Data[at])
 		}
 	}
 	return nil
 }
 
-// finiteImages refuses a batch of which z or the squared error is beyond what a float holds, which weights of any size can do.
+// finiteImages returns an error if z or the squared error of a batch is not finite, which large weights can cause.
 func (e *evaluation) finiteImages(rows []int, z, mse *tensors.Tensor) error {
 	for _, t := range []*tensors.Tensor{z, mse} {
 		values := tensors.MustCopyFlatData[float32](t)
 		width := len(values) / batchSize
 		if at := slices.IndexFunc(values[:len(rows)*width], func(v float32) bool { return !finite(v) }); at >= 0 {
-			return fmt.Errorf("the model gives %v for image %d of %s: its checkpoint is damaged, or its run had diverged", values[at], rows[at/width], e.info.Name)
+			return fmt.Errorf("the model computes %v for image %d of %s: its checkpoint is damaged or its run diverged", values[at], rows[at/width], e.info.Name)
 		}
 	}
 	return nil
@@ -214,7 +214,7 @@ func (e *evaluation) finiteImages(rows []int, z, mse *tensors.Tensor) error {
 
 func finite(v float32) bool { return v-v == 0 }
 
-// read is the images of a batch, filled up with the first.
+// read returns the images of a batch, filled up with the first.
 func (e *evaluation) read(ctx context.Context, index []int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("evaluation: %w", err)
@@ -230,7 +230,7 @@ func (e *evaluation) read(ctx context.Context, index []int) ([]byte, error) {
 	return pixels, nil
 }
 
-// measure computes the use of codes, and InfoMEC and DCI where factors differ.
+// measure computes code usage, and InfoMEC and DCI if factors vary.
 func (e *evaluation) measure(ctx context.Context) error {
 	if e.slots.codes != nil {
 		e.scores.Usage = usage(e.slots.codes, e.file.Config)
@@ -251,7 +251,7 @@ func (e *evaluation) measure(ctx context.Context) error {
 	return nil
 }
 
-// field computes the scores of the literature beside InfoMEC and DCI. Only the evaluation's own end keeps them from being there.
+// field computes the literature's scores besides InfoMEC and DCI. If that fails, the evaluation continues without them.
 func (e *evaluation) field(ctx context.Context) error {
 	if e.scores.Metrics == nil {
 		return nil
@@ -259,7 +259,7 @@ func (e *evaluation) field(ctx context.Context) error {
 	f, err := metric.Field(ctx, tableOf(e.info, e.classes, e.slots, len(e.index)), metric.Extra{}, metric.Options{Seed: e.o.Seed,
 		Progress: func(done, of float64) { e.o.Progress("measuring other metrics", "", done, of) }})
 	if err != nil && ctx.Err() == nil {
-		return nil // as before, without them
+		return nil // continue without them
 	}
 	e.scores.Field = &f
 	return err
@@ -283,19 +283,19 @@ func (e *evaluation) faithful(ctx context.Context) error {
 	return err
 }
 
-// noFactors says why slots cannot be held against factors; empty where they can.
+// noFactors returns why slots cannot be compared with factors; empty if they can.
 func noFactors(info data.Info) string {
 	if slices.ContainsFunc(info.Sizes(), func(k int) bool { return k > 1 }) {
 		return ""
 	}
-	what := "no factors are known of " + info.Name
+	what := info.Name + " has no known factors"
 	if len(info.Factors) > 0 {
 		what = "all images of " + info.Name + " have the same value of every factor"
 	}
-	return "InfoMEC, DCI and swaps compare slots with factors, and " + what + "."
+	return "InfoMEC, DCI and swaps compare slots with factors, but " + what + "."
 }
 
-// tableOf is slots and factors of n images by columns; classes is [n, F].
+// tableOf returns slots and factors of n images as columns; classes is [n, F].
 func tableOf(info data.Info, classes []int, s slots, n int) metric.Table {
 	t, m := metric.Table{}, max(len(s.codes), len(s.numbers))/n
 	for i, f := range info.Factors {
@@ -320,8 +320,8 @@ func column[A, B any](rows []A, j, width int, convert func(A) B) []B {
 	return out
 }
 
-// usage counts how often each slot takes each of its k codes, and each entry of the codebook is taken: QLAE's code 3 is another entry in every
-// slot.
+// usage counts how often each slot uses each of its k codes, and how often each codebook entry is used: in QLAE, code 3 is a different entry
+// in every slot.
 func usage(codes []int32, c model.Config) *model.Usage {
 	u, m := &model.Usage{}, c.M
 	all := make([]int, c.Entries())
@@ -354,12 +354,12 @@ func (e *evaluation) result() Result {
 	return r
 }
 
-// random is a stream of the evaluation's seed, another for every purpose.
+// random returns a random stream from the evaluation's seed, distinct for every purpose and number.
 func (e *evaluation) random(purpose, number uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(e.o.Seed)^purpose<<48, number))
 }
 
-// What random numbers are drawn for.
+// Purposes of random streams.
 const (
 	forNoise = 1 + iota
 	forPairs

@@ -42,7 +42,7 @@ func dataset(t *testing.T) data.Set {
 	return set
 }
 
-// shipped is a trained HRR of preset tiny, the first that travelled with the program: 20,000 steps of 32 on the drawn shapes.
+// shipped returns a trained HRR of preset tiny, the first one shipped with the program: 20,000 steps of 32 images on the drawn shapes.
 func shipped(t *testing.T) checkpoint.File {
 	t.Helper()
 	file, err := checkpoint.Read("testdata/tiny-20000.safetensors")
@@ -52,7 +52,7 @@ func shipped(t *testing.T) checkpoint.File {
 	return file
 }
 
-// untrained is a small model as it is drawn.
+// untrained returns a small model with initial weights.
 func untrained(t *testing.T, name string) checkpoint.File {
 	t.Helper()
 	cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
@@ -77,7 +77,7 @@ func untrained(t *testing.T, name string) checkpoint.File {
 
 var few = Options{Images: 64, Noise: 64, Pairs: 6, Probe: 30, Trees: 5, Seed: 3}
 
-// staged is an evaluation that does no more than encode, measure, and what is named.
+// staged runs an evaluation that only encodes, measures and runs the given stages.
 func staged(ctx context.Context, t *testing.T, file checkpoint.File, set data.Set, o Options, stages ...stage) (Result, error) {
 	t.Helper()
 	n, err := newNet(ctx, engine(t), file, ae.Image{H: 64, W: 64, C: 3})
@@ -101,10 +101,10 @@ func staged(ctx context.Context, t *testing.T, file checkpoint.File, set data.Se
 
 type stage = func(*evaluation, context.Context) error
 
-// besideField are the stages of an evaluation but for the scores of the literature, which take longer than all else here.
+// besideField lists the stages of an evaluation except the literature's scores, which take longer than all others here.
 var besideField = []stage{(*evaluation).faithful, (*evaluation).learnProbe, (*evaluation).noise, (*evaluation).swap, (*evaluation).truth}
 
-// withoutField is an evaluation but for those scores.
+// withoutField runs an evaluation except those scores.
 func withoutField(t *testing.T, file checkpoint.File, o Options) Result {
 	t.Helper()
 	r, err := staged(t.Context(), t, file, dataset(t), o, besideField...)
@@ -114,7 +114,7 @@ func withoutField(t *testing.T, file checkpoint.File, o Options) Result {
 	return r
 }
 
-// reading is the part of an evaluation in which a probe learns and reads swaps, on every 997th image.
+// reading runs the part of an evaluation in which a probe is trained and reads swaps, on every 997th image.
 func reading(ctx context.Context, t *testing.T, file checkpoint.File, o Options) (model.Scores, error) {
 	t.Helper()
 	r, err := staged(ctx, t, file, partOf(t, "[every=997]"), o, (*evaluation).learnProbe, (*evaluation).swap)
@@ -155,14 +155,14 @@ func TestSameScoresAgain(t *testing.T) {
 	o := few
 	o.Images, o.Noise, o.Pairs, o.Probe = 70, 20, 2, 2
 	if a, b := withoutField(t, untrained(t, "hrr"), o), withoutField(t, untrained(t, "hrr"), o); !sameScores(t, a.Scores, b.Scores) {
-		t.Error("the same evaluation gave other scores")
+		t.Error("repeating the evaluation gave different scores")
 	}
 }
 
-// scoresEqual holds undefined scores for equal.
+// scoresEqual treats undefined scores as equal.
 var scoresEqual = cmp.Comparer(func(a, b model.Score) bool { return a == b || !a.Defined() && !b.Defined() })
 
-// sameScores compares all but the time that it took.
+// sameScores compares everything except the duration.
 func sameScores(t *testing.T, a, b model.Scores) bool {
 	a.Seconds, b.Seconds = 0, 0
 	d := cmp.Diff(a, b, scoresEqual)
@@ -193,7 +193,7 @@ func checkUsage(t *testing.T, u *model.Usage, r Result) {
 	}
 }
 
-// checkNoise: little noise costs little, much noise everything, and codes flip the more the stronger it is.
+// checkNoise: weak noise costs little, strong noise everything, and more codes flip the stronger it is.
 func checkNoise(t *testing.T, n *model.Noise, clean float64) {
 	if n.Images != 64 || n.Power <= 0 || n.Components != 128 || math.Abs(128*n.BundlePower-38.5) > 2 || len(n.Curve) != len(strengths) || len(n.Accuracy) != 6 {
 		t.Fatalf("noise %+v", n)
@@ -219,15 +219,15 @@ func checkNoise(t *testing.T, n *model.Noise, clean float64) {
 	}
 }
 
-// checkBundleNoise: on ẑ nothing flips where it is decoded as it is, and little noise costs little. Cleaning up needs codes that plain unbinding reads
-// from ẑ, which this model does not have.
+// checkBundleNoise: when ẑ is decoded directly, no codes flip and weak noise costs little. Cleanup needs codes that plain unbinding can read from
+// ẑ, which is not the case for this model.
 func checkBundleNoise(t *testing.T, n *model.Noise, clean float64) {
 	if len(n.BundleRaw) != len(strengths) || len(n.BundleClean) != len(strengths) {
 		t.Fatalf("%d and %d strengths on bundles", len(n.BundleRaw), len(n.BundleClean))
 	}
 	first, last, cleaned := n.BundleRaw[0], n.BundleRaw[len(strengths)-1], n.BundleClean[0]
 	if float64(first.PSNR.Value) < clean-1.5 || last.PSNR.Value > 15 || first.Flipped != nil {
-		t.Errorf("decoded as they are, bundles give %v to %v dB, flips %v", first.PSNR.Value, last.PSNR.Value, first.Flipped)
+		t.Errorf("decoded directly, bundles give %v to %v dB, flips %v", first.PSNR.Value, last.PSNR.Value, first.Flipped)
 	}
 	flips := 0.0
 	for _, f := range cleaned.Flipped {
@@ -260,7 +260,7 @@ func checkSwap(t *testing.T, s *model.Swap) {
 	}
 	for f, share := range s.ProbeAccuracy {
 		if share < 0 || share > 1 {
-			t.Errorf("the probe is right on a share of %v for factor %d", share, f)
+			t.Errorf("probe accuracy is %v for factor %d", share, f)
 		}
 	}
 	edits := 0
@@ -280,7 +280,7 @@ func checkSwap(t *testing.T, s *model.Swap) {
 	}
 }
 
-// TestProbeReadsHues: eighty steps suffice for what fills half of each image.
+// TestProbeReadsHues: eighty steps suffice for factors that fill half of each image.
 func TestProbeReadsHues(t *testing.T) {
 	o := few
 	o.Images, o.Noise, o.Pairs, o.Probe = 64, 0, 1, 80
@@ -293,8 +293,8 @@ func TestProbeReadsHues(t *testing.T) {
 	}
 }
 
-// TestEveryModel goes through every stage once, without training, with a model of each kind of latent: a bundle, codes with a codebook
-// in common and for each slot, codes with a prior of their own, a mean with a variance, a plain number.
+// TestEveryModel runs every stage once, without training, with a model of each kind of latent: a bundle, codes with a shared codebook, codes
+// with a codebook per slot, codes on a fixed grid, a mean with a variance, a plain number.
 func TestEveryModel(t *testing.T) {
 	o := few
 	o.Pairs, o.Images, o.Noise, o.Probe = 2, 70, 66, 2
@@ -304,10 +304,10 @@ func TestEveryModel(t *testing.T) {
 	}
 	for _, name := range names {
 		if name != "hrr" {
-			o.Noise = 8 // HRR's fill a batch and begin another
+			o.Noise = 8 // HRR's fill more than one batch
 		}
 		file, evaluate := untrained(t, name), withoutField
-		field := name == "betavae" || name == "hrr" && expect.All() // of numbers; those of codes are in TestShippedCheckpoint too
+		field := name == "betavae" || name == "hrr" && expect.All() // numbers; TestShippedCheckpoint also covers codes
 		if field {
 			evaluate = evaluated
 		}
@@ -326,7 +326,7 @@ func TestEveryModel(t *testing.T) {
 			t.Errorf("%s: faithfulness %v, truth %v", name, s.Faithfulness, s.SwapTruth)
 		}
 		if s.Usage != nil && len(s.Usage.Counts[0]) != file.Config.K {
-			t.Errorf("%s: a slot takes %d codes, not %d", name, len(s.Usage.Counts[0]), file.Config.K)
+			t.Errorf("%s: a slot has %d codes, want %d", name, len(s.Usage.Counts[0]), file.Config.K)
 		}
 		if m := file.Config.M; len(r.Codes)+len(r.Numbers) != 70*m || s.Metrics.Latents != m || len(s.Swap.Slots) != m || s.Noise.Images != o.Noise {
 			t.Errorf("%s: %d slots, scores %+v", name, m, s)
@@ -334,7 +334,7 @@ func TestEveryModel(t *testing.T) {
 	}
 }
 
-// components is the length of z.
+// components returns the length of z.
 func (r Result) components(file checkpoint.File) int {
 	switch c := file.Config; c.Model {
 	case "hrr":
@@ -346,7 +346,7 @@ func (r Result) components(file checkpoint.File) int {
 	}
 }
 
-// TestEntriesOfQLAE: the same code of two slots is two entries.
+// TestEntriesOfQLAE: the same code in two slots is two entries.
 func TestEntriesOfQLAE(t *testing.T) {
 	c := model.Config{Model: "qlae", M: 2, K: 10}
 	u := usage([]int32{3, 3, 3, 4, 7, 3}, c)
@@ -354,11 +354,11 @@ func TestEntriesOfQLAE(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	if c.Model = "hrr"; usage([]int32{3, 3, 3, 4, 7, 3}, c).Entries != 3 {
-		t.Error("HRR's slots share entries")
+		t.Error("HRR's slots must share entries")
 	}
 }
 
-// TestSavedFiles: the representation gives the same metrics again, and the associations count every image.
+// TestSavedFiles: the saved representation reproduces the metrics, and the associations count every image.
 func TestSavedFiles(t *testing.T) {
 	o := few
 	o.Pairs, o.Noise, o.Images = 0, 0, 100
@@ -380,10 +380,10 @@ func TestSavedFiles(t *testing.T) {
 	readJSON(t, filepath.Join(path, ScoresFile), &s)
 	readJSON(t, filepath.Join(path, AssociationsFile), &a)
 	if !sameScores(t, s, r.Scores) {
-		t.Error("scores.json holds something else")
+		t.Error("scores.json differs from the scores")
 	}
 	if _, err := os.Stat(filepath.Join(path, AgreementFile)); !os.IsNotExist(err) {
-		t.Errorf("latents for comparisons although none were asked for: %v", err)
+		t.Errorf("latents for comparisons were saved although Agree is 0: %v", err)
 	}
 	table, err := input.Read(filepath.Join(path, RepresentationFile), input.Found)
 	if err != nil {
@@ -420,7 +420,7 @@ func readJSON(t *testing.T, path string, to any) {
 	}
 }
 
-// TestEvaluationEndsWhenAsked in each of its stages.
+// TestEvaluationEndsWhenAsked: cancelling works in each stage.
 func TestEvaluationEndsWhenAsked(t *testing.T) {
 	for _, at := range []string{"encoding", "measuring", "adding noise", "training the probe", "swapping slots", "comparing swaps with the truth"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -448,19 +448,19 @@ func TestCheckpointForOtherImages(t *testing.T) {
 	delete(file.Tensors, "seeds")
 	_, err := Run(t.Context(), engine(t), file, dataset(t), few)
 	if err == nil || !strings.Contains(err.Error(), "shapes3d-synthetic") {
-		t.Errorf("a checkpoint without seeds: %v", err)
+		t.Errorf("checkpoint without seeds: %v", err)
 	}
 }
 
-// TestDamagedWeights: what is no number ends an evaluation with a sentence that names it.
+// TestDamagedWeights: a non-finite weight or output ends an evaluation with an error that names it.
 func TestDamagedWeights(t *testing.T) {
 	for _, c := range []struct {
 		tensor string
 		value  float64
 		want   string
 	}{
-		{"out.weight", math.NaN(), `tensor "out.weight" of the checkpoint holds NaN`},
-		{"seeds", math.Inf(-1), `tensor "seeds" of the checkpoint holds -Inf`},
+		{"out.weight", math.NaN(), `tensor "out.weight" of the checkpoint contains NaN`},
+		{"seeds", math.Inf(-1), `tensor "seeds" of the checkpoint contains -Inf`},
 		{"fc2.weight", 3e38, "Inf for image 365413 of shapes3d-synthetic"},
 		{"up.3.conv.weight", 3e38, "for image 365413 of shapes3d-synthetic"},
 	} {

@@ -17,14 +17,14 @@ import (
 // Files that Save writes.
 const (
 	ScoresFile         = "scores.json"
-	RepresentationFile = "representation.npz" // codes or latents, factors, factor_names, index and psnr: what `slotscope metrics` reads
-	HeldOutFile        = "heldout.npz"        // the same of the images that training left out
-	AssociationsFile   = "associations.json"  // how often each code stands beside each factor value
-	AgreementFile      = folder.AgreementFile // codes or latents, index, and kl of a VAE, of images that are the same for all runs on a dataset
+	RepresentationFile = "representation.npz" // codes or latents, factors, factor_names, index and psnr; the input of `slotscope metrics`
+	HeldOutFile        = "heldout.npz"        // the same for images left out of training
+	AssociationsFile   = "associations.json"  // how often each code occurs with each factor value
+	AgreementFile      = folder.AgreementFile // codes or latents, index, and kl of a VAE, for images that are the same for all runs on a dataset
 	NoiseFile          = folder.NoiseFile     // a sheet of images under noise
 )
 
-// Save writes what was measured into a folder, each file whole or not at all, the scores last.
+// Save writes the result into a folder, each file atomically, the scores last.
 func (r Result) Save(dir *os.Root) error {
 	if err := r.writeArchive(dir, RepresentationFile); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (r Result) Save(dir *os.Root) error {
 	return writeJSON(dir, ScoresFile, r.Scores)
 }
 
-// saveOptional writes what not every evaluation has, or removes what an earlier one left.
+// saveOptional writes the optional files, or removes those of an earlier evaluation.
 func (r Result) saveOptional(dir *os.Root) error {
 	var heldOut, noise error
 	if r.HeldOut != nil {
@@ -59,7 +59,7 @@ func (r Result) saveOptional(dir *os.Root) error {
 	return errors.Join(heldOut, noise)
 }
 
-// saveAgreement writes the latents that other runs are compared with, or removes those of an earlier evaluation.
+// saveAgreement writes the latents for comparison with other runs, or removes those of an earlier evaluation.
 func (r Result) saveAgreement(dir *os.Root) error {
 	if r.agreement == nil {
 		return remove(dir, AgreementFile)
@@ -69,14 +69,14 @@ func (r Result) saveAgreement(dir *os.Root) error {
 		err = folder.WriteFile(dir, AgreementFile, content)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping %s: %w", AgreementFile, err)
+		return fmt.Errorf("saving %s: %w", AgreementFile, err)
 	}
 	return nil
 }
 
 func remove(dir *os.Root, name string) error {
 	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing an earlier %s: %w", name, err)
+		return fmt.Errorf("removing the earlier %s: %w", name, err)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (r Result) writeArchive(dir *os.Root, name string) error {
 		err = folder.WriteFile(dir, name, archive)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping %s: %w", name, err)
+		return fmt.Errorf("saving %s: %w", name, err)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func writePNG(dir *os.Root, name string, img image.Image) error {
 		err = folder.WriteFile(dir, name, b.Bytes())
 	}
 	if err != nil {
-		return fmt.Errorf("keeping %s: %w", name, err)
+		return fmt.Errorf("saving %s: %w", name, err)
 	}
 	return nil
 }
@@ -110,12 +110,12 @@ func writeJSON(dir *os.Root, name string, v any) error {
 		err = folder.WriteFile(dir, name, append(content, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("keeping %s: %w", name, err)
+		return fmt.Errorf("saving %s: %w", name, err)
 	}
 	return nil
 }
 
-// archive is the representation as NumPy reads it; without factors where the dataset has none.
+// archive returns the representation as a NumPy archive, without factors if the dataset has none.
 func (r Result) archive() ([]byte, error) {
 	n, f := len(r.Index), len(r.Factors)
 	slots := npz.Data{Name: "codes", Shape: []int{n, r.slots()}, Values: r.Codes}
@@ -135,7 +135,7 @@ func zipped(arrays []npz.Data) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// slots is m.
+// slots returns m.
 func (r Result) slots() int { return max(len(r.Codes), len(r.Numbers)) / len(r.Index) }
 
 func int32s(x []int) []int32 {
@@ -146,20 +146,20 @@ func int32s(x []int) []int32 {
 	return out
 }
 
-// Associations is P(factor value | code) in counts of images, for the codes that occur.
+// Associations holds P(factor value | code) as counts of images, for the codes that occur.
 type Associations struct {
 	Images  int        `json:"images"`
 	Factors []string   `json:"factors"` // [F]
 	Slots   []CodeUses `json:"slots"`   // [m]
 }
 
-// CodeUses is the codes that one slot takes.
+// CodeUses holds the codes in use in one slot.
 type CodeUses struct {
 	Codes  []int     `json:"codes"`  // ascending
 	Counts [][][]int `json:"counts"` // [code][F][value] images
 }
 
-// Associations counts what the codes of every slot stand beside.
+// Associations counts the factor values that occur with each code of every slot.
 func (r Result) Associations() Associations {
 	f, m := len(r.Factors), len(r.Codes)/len(r.Index)
 	a := Associations{Images: len(r.Index), Factors: r.Factors, Slots: make([]CodeUses, m)}

@@ -6,8 +6,8 @@ import (
 	"slotscope/model"
 )
 
-// heldOut measures the images that training left out as it does those of the training part, with the same model and seed; the
-// readers of factors are fitted anew on either part. It also decodes codes of training's images into combinations that were left out.
+// heldOut measures the images left out of training like those of the training part, with the same model and seed; metric predictors are
+// fitted separately on each part. It also measures recombination of training images into combinations that were left out.
 func (e *evaluation) heldOut(ctx context.Context, r *Result) error {
 	if e.o.Rest == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"slotscope/model"
 )
 
-// meanInterval is the mean with its 95% interval.
+// meanInterval returns the mean with its 95% interval.
 //
 //	x̄ ± t(0.975, n−1) · s/√n            s with Bessel's correction
 func meanInterval(x []float64) model.Interval {
@@ -25,7 +25,7 @@ func meanInterval(x []float64) model.Interval {
 	return i
 }
 
-// share is count of n with Wilson's 95% interval, which holds for shares near 0 and 1 too; undefined where n is 0.
+// share returns count/n with Wilson's 95% interval, which is also valid for shares near 0 and 1; undefined if n is 0.
 //
 //	( p + c/2 ± √(p(1−p)c + c²/4) ) / (1 + c)            c = 1.96²/n
 func share(count, n int) model.Interval {

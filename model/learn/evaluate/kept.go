@@ -12,11 +12,11 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// ProbesDir is the folder in a data folder where probes are kept.
+// ProbesDir is the subfolder of the data folder that stores probes.
 const ProbesDir = "probes"
 
-// OpenProbe reads the finished probe that evaluations of a dataset keep in a folder: its tensors, as probe.logits uses them, and its accuracy
-// by factor on images that it did not learn from. fs.ErrNotExist is in the chain where none is kept.
+// OpenProbe reads the finished probe of a dataset from a folder: its tensors, in the layout of probe.logits, and its accuracy by factor on
+// images it was not trained on. fs.ErrNotExist is in the error's chain if there is none.
 func OpenProbe(dir string, set data.Set) (file checkpoint.File, accuracy []float64, err error) {
 	e := &evaluation{set: set, info: set.Info(), o: Options{Probe: Default(0).Probe, Probes: dir}}
 	key, err := e.probeKey()
@@ -25,15 +25,16 @@ func OpenProbe(dir string, set data.Set) (file checkpoint.File, accuracy []float
 	}
 	s := probeStore{dir: dir, key: key}
 	if file, err = checkpoint.Read(s.path(finishedProbe)); err != nil {
-		return file, nil, fmt.Errorf("no probe of %s is kept: %w", e.info.Name, fs.ErrNotExist)
+		return file, nil, fmt.Errorf("no probe of %s is stored: %w", e.info.Name, fs.ErrNotExist)
 	}
 	if json.Unmarshal([]byte(file.Meta["accuracy"]), &accuracy) != nil || len(accuracy) != len(e.info.Factors) {
-		return file, nil, fmt.Errorf("the probe of %s that is kept is damaged: %w", e.info.Name, fs.ErrNotExist)
+		return file, nil, fmt.Errorf("the stored probe of %s is damaged: %w", e.info.Name, fs.ErrNotExist)
 	}
 	return file, accuracy, nil
 }
 
-// FindProbe reads the finished probe of a sum, as Scores.Probe names it, among the files of a folder; fs.ErrNotExist is in the chain where it is not there.
+// FindProbe reads the finished probe with a checksum, as in Scores.Probe, from a folder; fs.ErrNotExist is in the error's chain if there is
+// none.
 func FindProbe(dir fs.FS, sum string) (checkpoint.File, error) {
 	names, err := fs.Glob(dir, "*"+finishedProbe)
 	if err != nil {
@@ -43,21 +44,21 @@ func FindProbe(dir fs.FS, sum string) (checkpoint.File, error) {
 		if strings.HasSuffix(name, halfProbe) {
 			continue
 		}
-		if file, err := checkpoint.ReadFS(dir, name); err == nil && checkpoint.Sum(file.Tensors) == sum { // a damaged one is none
+		if file, err := checkpoint.ReadFS(dir, name); err == nil && checkpoint.Sum(file.Tensors) == sum { // skips damaged files
 			return file, nil
 		}
 	}
-	return checkpoint.File{}, fmt.Errorf("no probe of sum %.12s… is kept: %w", sum, fs.ErrNotExist)
+	return checkpoint.File{}, fmt.Errorf("no probe with checksum %.12s… is stored: %w", sum, fs.ErrNotExist)
 }
 
-// KeepProbe keeps a probe that came from elsewhere in a folder of probes, under its sum: FindProbe finds it, evaluations keep to their own.
+// KeepProbe stores a probe from elsewhere in a folder of probes, under its checksum: FindProbe finds it, but evaluations use their own.
 func KeepProbe(dir string, probe checkpoint.File) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		err = checkpoint.Write(filepath.Join(dir, checkpoint.Sum(probe.Tensors)[:24]+finishedProbe), probe)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping a probe: %w", err)
+		return fmt.Errorf("saving a probe: %w", err)
 	}
 	return nil
 }

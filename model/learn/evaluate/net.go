@@ -15,19 +15,19 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// batchSize is the number of images in every call of a graph; what is left over is filled up, so that each is compiled once.
+// batchSize is the number of images in every call of a graph; incomplete batches are padded, so that each graph is compiled once.
 const batchSize = 64
 
 // slotCode is the type of codes in a graph.
 const slotCode = dtypes.Int32
 
-// net is a trained model, and beside it the probe, compiled for an engine.
+// net is a trained model compiled for an engine; the probe shares its store.
 type net struct {
-	built    ae.Model     // nil where the model is adopted
-	adopted  *adopt.Model // nil where it is ours
-	discrete bool         // slots take codes
+	built    ae.Model     // nil if the model is adopted
+	adopted  *adopt.Model // nil if it is not adopted
+	discrete bool         // slots hold codes
 	image    ae.Image
-	m, n     int // slots; length of z, 0 where an adopted model tells none
+	m, n     int // slots; length of z, 0 if an adopted model has none
 	engine   *compute.Engine
 
 	store, model *context.Context
@@ -61,10 +61,10 @@ func newNet(ctx gocontext.Context, engine *compute.Engine, file checkpoint.File,
 	return n, err
 }
 
-// meanSquare is the mean squared difference of images [B, H, W, C], [B].
+// meanSquare returns the mean squared difference of images [B, H, W, C], as [B].
 func meanSquare(x, y *Node) *Node { return ReduceMean(Square(Sub(x, y)), 1, 2, 3) }
 
-// slots are what a batch of images is represented by: codes for models that have them, else numbers.
+// slots holds the representation of a batch of images: codes for models with codes, otherwise numbers.
 type slots struct {
 	codes   []int32   // [B, m]
 	numbers []float32 // [B, m]
@@ -77,7 +77,7 @@ func (n *net) slotsOf(t *tensors.Tensor) slots {
 	return slots{numbers: tensors.MustCopyFlatData[float32](t)}
 }
 
-// tensor is slots as the decoder reads them.
+// tensor returns slots as the decoder's input.
 func (n *net) tensor(s slots) *tensors.Tensor {
 	if n.discrete {
 		return tensors.FromFlatDataAndDimensions(s.codes, batchSize, n.m)
@@ -85,7 +85,7 @@ func (n *net) tensor(s slots) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(s.numbers, batchSize, n.m)
 }
 
-// take is the rows given; a batch is filled up with its first.
+// take returns the given rows, padded to a batch with the first.
 func (s slots) take(rows []int, m int) slots {
 	var out slots
 	for b := range batchSize {
@@ -114,7 +114,7 @@ func (s slots) put(to, j int, other slots, from, m int) {
 	}
 }
 
-// differ says whether two rows hold something else in slot j.
+// differ reports whether two rows differ in slot j.
 func (s slots) differ(a, b, j, m int) bool {
 	if s.codes != nil {
 		return s.codes[a*m+j] != s.codes[b*m+j]
@@ -133,7 +133,7 @@ func (n *net) images(pixels []byte) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(pixels, batchSize, n.image.H, n.image.W, n.image.C)
 }
 
-// call runs a graph and hands its results to read; inputs and results are freed.
+// call runs a graph and passes its results to read; it frees inputs and results.
 func call(doing string, exec operation, inputs []any, read func(results []*tensors.Tensor)) (err error) {
 	defer compute.Recovered(doing, &err)
 	results, err := exec.Exec(inputs...)

@@ -15,17 +15,17 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// strengths are the signal-to-noise ratios that are tried, in dB (paper, “Robustness to noise”).
+// strengths lists the signal-to-noise ratios to test, in dB (paper, “Robustness to noise”).
 var strengths = []float64{20, 15, 10, 5, 0, -5, -10, -15, -20}
 
 // Places where noise is added.
 const (
-	onLatent    = iota // on z, before retrieval or quantizing
-	onBundle           // on ẑ, decoded as it is
+	onLatent    = iota // on z, before retrieval or quantization
+	onBundle           // on ẑ, decoded directly
 	onCleanedUp        // on ẑ, cleaned up before decoding; models with codes only
 )
 
-// noise adds Gaussian noise to z and to ẑ, and looks at codes, at reconstructions and at what the probe reads there.
+// noise adds Gaussian noise to z and to ẑ, and measures changed codes, reconstructions and the probe's classes.
 //
 //	σ² = P / 10^(SNR/10)            P is mean z², or mean ẑ², over the evaluation set; E_s/N_0 = n·P / σ²
 func (e *evaluation) noise(ctx context.Context) error {
@@ -45,7 +45,7 @@ func (e *evaluation) noise(ctx context.Context) error {
 	if e.net.built != nil && e.slots.codes != nil {
 		places = append(places, onCleanedUp)
 	}
-	points := make([][]disturbance, len(strengths)) // of each place
+	points := make([][]disturbance, len(strengths)) // by strength and place
 	for i := range points {
 		for range places {
 			points[i] = append(points[i], disturbance{flips: make([]int, e.net.m), right: make([]int, len(e.info.Factors))})
@@ -81,8 +81,8 @@ func (e *evaluation) noiseOf(points [][]disturbance, count int) *model.Noise {
 	return n
 }
 
-// disturbing is images, z, slots, standard normal noise [B, n] and the two deviations → at each place: slots [B, m], squared errors [B],
-// reconstructions [B, H, W, C], and the classes that the probe reads [B, F], or zeros.
+// disturbing returns the operation from images, z, slots, standard normal noise [B, n] and the two standard deviations to, for each place:
+// slots [B, m], squared errors [B], reconstructions [B, H, W, C], and the classes that the probe reads [B, F], or the slots without a probe.
 func (e *evaluation) disturbing() (exec operation, err error) {
 	if e.net.adopted != nil {
 		return asked(e.askDisturbed), nil
@@ -111,7 +111,7 @@ func (e *evaluation) disturbing() (exec operation, err error) {
 	})
 }
 
-// cleanUp reads codes from a bundle by plain unbinding and the nearest entry: for baselines the nearest entry of each part.
+// cleanUp reads codes from a bundle by plain unbinding and the nearest entry; for baselines, by the nearest entry of each part.
 func (e *evaluation) cleanUp(bundle *Node) *Node {
 	n := e.net
 	if h, ok := n.built.(*ae.HRR); ok {
@@ -120,14 +120,14 @@ func (e *evaluation) cleanUp(bundle *Node) *Node {
 	return n.built.Represent(n.model, n.built.Retrieve(n.model, bundle))
 }
 
-// disturbance is what one strength of noise does at one place.
+// disturbance accumulates the effect of one noise level at one place.
 type disturbance struct {
 	psnr  []float64
 	flips []int // [m] images whose code changes
-	right []int // [F] images whose factor the probe reads right
+	right []int // [F] images whose factor the probe predicts correctly
 }
 
-// disturb adds noise to images done to done+rows. Every image and strength has its own noise, whatever is tried beside it.
+// disturb adds noise to images done to done+rows. Every image and strength has its own noise, independent of what else is tested.
 func (e *evaluation) disturb(ctx context.Context, exec operation, pixels []byte, done, rows int, snr float64, at []disturbance) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("evaluation: %w", err)
@@ -158,7 +158,7 @@ func (e *evaluation) disturb(ctx context.Context, exec operation, pixels []byte,
 	})
 }
 
-// count adds a batch of one place: slots, squared errors, reconstructions and classes.
+// count adds the results of a batch at one place: slots, squared errors, reconstructions and classes.
 func (e *evaluation) count(d *disturbance, out []*tensors.Tensor, done, rows int) {
 	for _, mse := range tensors.MustCopyFlatData[float32](out[1])[:rows] {
 		d.psnr = append(d.psnr, metric.PSNR(float64(mse)))

@@ -17,7 +17,7 @@ import (
 	"slotscope/model/measure/metric/input"
 )
 
-// partOf is a part of the drawn shapes.
+// partOf returns a part of the drawn shapes.
 func partOf(t *testing.T, selection string) data.Set {
 	t.Helper()
 	set, err := data.Open(t.Context(), "shapes3d-synthetic"+selection, t.TempDir())
@@ -28,7 +28,7 @@ func partOf(t *testing.T, selection string) data.Set {
 	return set
 }
 
-// added packs n images of the drawn shapes, each 997 further on, with the labels that of gives, as a set of its own.
+// added packs n images of the drawn shapes, every 997th, with the labels returned by of, as a separate dataset.
 func added(t *testing.T, n int, of func(classes []int) []int64, names ...string) data.Set {
 	t.Helper()
 	from := dataset(t)
@@ -75,7 +75,7 @@ func added(t *testing.T, n int, of func(classes []int) []int64, names ...string)
 	return set
 }
 
-// saved writes a result into a folder of its own.
+// saved writes a result into a new folder.
 func saved(t *testing.T, r Result) string {
 	t.Helper()
 	path := t.TempDir()
@@ -90,8 +90,7 @@ func saved(t *testing.T, r Result) string {
 	return path
 }
 
-// TestHeldOutPart: what is measured on the part left out is what measuring it alone gives, and the training part's scores are
-// those without it.
+// TestHeldOutPart: scores of the part left out equal those of evaluating it alone, and do not change the training part's scores.
 func TestHeldOutPart(t *testing.T) {
 	const left = "shape=cube;floor_hue=0.0,0.1"
 	o := few
@@ -115,10 +114,10 @@ func TestHeldOutPart(t *testing.T) {
 		t.Errorf("held out differs from the part alone: %s", d)
 	}
 	if m := h.Metrics; !slices.Equal(m.KeptFactors, []int{0, 1, 2, 3, 5}) || m.Values[0] != 2 || m.Values[4] != 1 {
-		t.Errorf("factors %v with values %v; the shape is always a cube there", m.KeptFactors, m.Values)
+		t.Errorf("factors %v with values %v; the shape is always a cube in this part", m.KeptFactors, m.Values)
 	}
 	if !slices.Contains(stages, "encoding, held out") || !slices.Contains(stages, "measuring, held out") {
-		t.Errorf("progress was told of %v", slices.Compact(stages))
+		t.Errorf("progress stages %v", slices.Compact(stages))
 	}
 	o.Rest = nil
 	without, err := staged(t.Context(), t, untrained(t, "hrr"), partOf(t, "[not("+left+")]"), o, besideField...)
@@ -128,12 +127,12 @@ func TestHeldOutPart(t *testing.T) {
 	with := both.Scores
 	with.HeldOut, with.Field, with.Engine = nil, nil, ""
 	if !sameScores(t, with, without.Scores) {
-		t.Error("the training part's scores hang on whether the rest is measured")
+		t.Error("the training part's scores depend on whether the rest is measured")
 	}
 	checkSavedHeldOut(t, both, o)
 }
 
-// checkSavedHeldOut: `slotscope metrics` reads the file of the part left out, and an evaluation without it removes it.
+// checkSavedHeldOut: `slotscope metrics` reads the file of the part left out, and an evaluation without that part removes the file.
 func checkSavedHeldOut(t *testing.T, r Result, o Options) {
 	path := saved(t, r)
 	table, err := input.Read(filepath.Join(path, HeldOutFile), input.Found)
@@ -142,7 +141,7 @@ func checkSavedHeldOut(t *testing.T, r Result, o Options) {
 	}
 	m, err := metric.Measure(t.Context(), table, metric.Options{Seed: o.Seed, Trees: o.Trees})
 	if err != nil || m.InfoM != r.Scores.HeldOut.Metrics.InfoM {
-		t.Errorf("measured from the file: %v, InfoM %v, not %v", err, m.InfoM, r.Scores.HeldOut.Metrics.InfoM)
+		t.Errorf("measured from the file: %v, InfoM %v, want %v", err, m.InfoM, r.Scores.HeldOut.Metrics.InfoM)
 	}
 	dir, err := os.OpenRoot(path)
 	if err != nil {
@@ -160,13 +159,13 @@ func checkSavedHeldOut(t *testing.T, r Result, o Options) {
 	}
 }
 
-// TestSetWithoutFactors: what needs no factors is measured, and a sentence says why the rest is not.
+// TestSetWithoutFactors: scores that need no factors are measured, and a sentence explains why the others are not.
 func TestSetWithoutFactors(t *testing.T) {
 	for _, c := range []struct {
 		set  data.Set
 		want string
 	}{
-		{added(t, 90, nil), "InfoMEC, DCI and swaps compare slots with factors, and no factors are known of own."},
+		{added(t, 90, nil), "InfoMEC, DCI and swaps compare slots with factors, but own has no known factors."},
 		{partOf(t, "[floor_hue=0.0;wall_hue=0.0;object_hue=0.0;scale=#0;shape=cube;orientation=#0]"), "have the same value of every factor."},
 	} {
 		o := few
@@ -189,7 +188,7 @@ func TestSetWithoutFactors(t *testing.T) {
 	}
 }
 
-// TestIncompleteGrid: combinations that do not occur change nothing for those that do, on fewer images than a batch takes.
+// TestIncompleteGrid: missing combinations do not affect the others, with fewer images than a batch.
 func TestIncompleteGrid(t *testing.T) {
 	set := added(t, 61, func(c []int) []int64 { return []int64{int64(c[0]), int64(c[4])} }, "floor", "form")
 	if set.Info().Complete {
@@ -210,13 +209,13 @@ func TestIncompleteGrid(t *testing.T) {
 	}
 }
 
-// TestNoiseSheet: the images themselves, then reconstructions that get worse as the noise grows.
+// TestNoiseSheet: the sheet has the original images, then reconstructions that get worse with stronger noise.
 func TestNoiseSheet(t *testing.T) {
 	o := few
 	o.Pairs, o.Probe = 0, 0
 	r := withoutField(t, shipped(t), o)
 	if want := r.Index[:shownImages]; !slices.Equal(r.Scores.Noise.Shown, want) {
-		t.Errorf("images %v are shown, the first drawn are %v", r.Scores.Noise.Shown, want)
+		t.Errorf("images %v are shown, want %v", r.Scores.Noise.Shown, want)
 	}
 	file, err := os.Open(filepath.Join(saved(t, r), NoiseFile))
 	if err != nil {
@@ -227,7 +226,7 @@ func TestNoiseSheet(t *testing.T) {
 	if err != nil || img.Bounds().Dx() != 64*(2+len(strengths)) || img.Bounds().Dy() != 64*shownImages {
 		t.Fatalf("%v, %v", img.Bounds(), err)
 	}
-	// distance is the mean absolute difference of two columns, in bytes.
+	// distance returns the mean absolute difference of two columns, in bytes.
 	distance := func(a, b int) (sum float64) {
 		for y := range 64 * shownImages {
 			for x := range 64 {
@@ -246,6 +245,6 @@ func TestNoiseSheet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, _, _, _ := img.At(5, 3*64+7).RGBA(); byte(p>>8) != pixels[(7*64+5)*3] {
-		t.Error(fmt.Sprint("the first column does not hold the image ", r.Scores.Noise.Shown[3]))
+		t.Error(fmt.Sprint("the first column is not image ", r.Scores.Noise.Shown[3]))
 	}
 }

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	probeImages = 10000 // that the probe learns from
-	probeTests  = 1000  // other images, on which its accuracy is measured
-	probeRate   = 2e-3  // Adam's, falling to 0 along half a cosine
+	probeImages = 10000 // training images of the probe
+	probeTests  = 1000  // test images, different from the training images
+	probeRate   = 2e-3  // Adam's learning rate, with half-cosine decay to 0
 	probeHidden = 128   // units between its linear layers
 )
 
 var probeWidths = []int{16, 32, 32} // channels of its convolutions
 
-// probe reads the factors from an image: three convolutions 4/2/1 and two linear layers, learned from images of the dataset
-// whose factors are known. It never sees the model.
+// probe reads the factors from an image: three convolutions 4/2/1 and two linear layers, trained on images of the dataset with known
+// factors. It never sees the model.
 type probe struct {
 	net    *net
 	sizes  []int // [F]
@@ -40,7 +40,7 @@ type probe struct {
 	step *store.Exec // images, targets [B, total], rate and Adam's corrections → loss
 	look *store.Exec // images → classes [B, F]
 	draw operation   // slots → decoded images in [0, 1], and their classes [B, F]
-	seen *store.Exec // images in [0, 1] → classes; nil where the model is ours
+	seen *store.Exec // images in [0, 1] → classes; nil unless the model is adopted
 }
 
 func newProbe(n *net, info data.Info) (p *probe, err error) {
@@ -81,9 +81,9 @@ func newProbe(n *net, info data.Info) (p *probe, err error) {
 	return p, err
 }
 
-const weights = "" // the kind of a probe's variables that are no moments
+const weights = "" // kind of a probe's variables that are not moments
 
-var moments = []string{"m", "v"} // of Adam
+var moments = []string{"m", "v"} // kinds of Adam's moments
 
 // logits maps x, [B, H, W, C] in [0, 1], to [B, Σ sizes].
 func (p *probe) logits(x *Node) *Node {
@@ -96,7 +96,7 @@ func (p *probe) logits(x *Node) *Node {
 	return layer.Dense(p.scope, "fc2", layer.LeakyReLU(layer.Dense(p.scope, "fc1", Reshape(x, batch, -1)), 0.1))
 }
 
-// of is factor i's part of [B, Σ sizes].
+// of returns factor i's part of [B, Σ sizes].
 func (p *probe) of(x *Node, i int) *Node {
 	start := 0
 	for _, k := range p.sizes[:i] {
@@ -105,7 +105,7 @@ func (p *probe) of(x *Node, i int) *Node {
 	return Slice(x, AxisRange(), AxisRange(start, start+p.sizes[i]))
 }
 
-// classes is the likeliest class of every factor, [B, F].
+// classes returns the most likely class of every factor, [B, F].
 func (p *probe) classes(x *Node) *Node {
 	logits := p.logits(x)
 	columns := make([]*Node, len(p.sizes))
@@ -115,7 +115,7 @@ func (p *probe) classes(x *Node) *Node {
 	return Concatenate(columns, 1)
 }
 
-// stepGraph is one step of Adam on the cross-entropy, summed over factors.
+// stepGraph builds one step of Adam on the cross-entropy summed over factors.
 func (p *probe) stepGraph(_ *store.Context, inputs []*Node) *Node {
 	images, targets, rate, correct1, correct2 := inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]
 	logits := p.logits(ae.Unit(images))
@@ -141,24 +141,24 @@ func (p *probe) stepGraph(_ *store.Context, inputs []*Node) *Node {
 	return loss
 }
 
-// given puts the evaluation's own probe in place and measures its accuracy by factor.
+// given loads the probe given in Options.Reader and measures its accuracy by factor.
 func (e *evaluation) given(ctx context.Context, p *probe, index []int) ([]float64, error) {
 	if err := p.restore(*e.o.Reader, weights); err != nil {
-		return nil, fmt.Errorf("the given probe does not read %s: %w", e.info.Name, err)
+		return nil, fmt.Errorf("the given probe does not fit %s: %w", e.info.Name, err)
 	}
 	return e.accuracy(ctx, p, index)
 }
 
-// errNoProbe says that no probe was trained for the dataset before, and that this evaluation is not to train one.
-var errNoProbe = errors.New("no probe is kept for this dataset")
+// errNoProbe means that no probe is stored for the dataset and that the evaluation must not train one.
+var errNoProbe = errors.New("no probe is stored for this dataset")
 
-// learn finds the probe of the dataset, or trains it on images drawn at random, and has its accuracy by factor on others. The probe
-// depends on the dataset alone, not on the run: it is trained once and kept in Options.Probes.
+// learn loads the probe of the dataset, or trains it on random images, and returns its accuracy by factor on other images. The probe
+// depends only on the dataset, not on the run: it is trained once and stored in Options.Probes.
 func (e *evaluation) learn(ctx context.Context, p *probe) (accuracy []float64, images int, err error) {
 	tests := min(probeTests, max(1, e.info.Len/10))
 	images = min(probeImages, e.info.Len-tests)
 	if images < 1 {
-		return nil, 0, fmt.Errorf("%s has %d images, too few for a probe", e.info.Name, e.info.Len)
+		return nil, 0, fmt.Errorf("%s has too few images (%d) to train a probe", e.info.Name, e.info.Len)
 	}
 	index, err := data.Draw(probeSeed^forProbe<<32, images+tests, e.info.Len)
 	if err != nil {
@@ -191,7 +191,7 @@ func (e *evaluation) learn(ctx context.Context, p *probe) (accuracy []float64, i
 	return accuracy, images, store.keep(p, e.o.Probe, accuracy)
 }
 
-// trainProbe takes the steps that are left. One that ctx ends keeps what it has learned.
+// trainProbe takes the remaining steps. If ctx ends, it saves the unfinished probe.
 func (e *evaluation) trainProbe(ctx context.Context, p *probe, store *probeStore, index []int) error {
 	sampler, err := data.NewSampler(probeSeed, min(batchSize, len(index)), len(index))
 	if err != nil {
@@ -239,7 +239,7 @@ func (e *evaluation) probeStep(ctx context.Context, p *probe, step int, rows []i
 	return call("training the probe", p.step, inputs, func([]*tensors.Tensor) {})
 }
 
-// known is images with their classes, [rows, F]. The batch is filled up by beginning again.
+// known returns images and their classes, [rows, F]. It fills the batch by repeating rows.
 func (e *evaluation) known(ctx context.Context, rows []int) (pixels []byte, classes []int, err error) {
 	full := make([]int, batchSize)
 	for b := range full {
@@ -255,7 +255,7 @@ func (e *evaluation) known(ctx context.Context, rows []int) (pixels []byte, clas
 	return pixels, classes, nil
 }
 
-// accuracy is the share of images whose class the probe reads right, by factor.
+// accuracy returns the share of images whose class the probe predicts correctly, by factor.
 func (e *evaluation) accuracy(ctx context.Context, p *probe, index []int) ([]float64, error) {
 	right := make([]float64, len(p.sizes))
 	for done := 0; done < len(index); done += batchSize {
@@ -281,7 +281,7 @@ func (e *evaluation) accuracy(ctx context.Context, p *probe, index []int) ([]flo
 	return right, nil
 }
 
-// learnProbe trains the probe that noise and swaps are read by, where anything is to be read.
+// learnProbe loads or trains the probe that reads noisy and swapped images, if it is needed.
 func (e *evaluation) learnProbe(ctx context.Context) (err error) {
 	if e.o.Probe <= 0 || e.o.Pairs <= 0 && e.o.Noise <= 0 || len(e.index) < 2 || e.scores.Metrics == nil {
 		return nil
@@ -290,7 +290,7 @@ func (e *evaluation) learnProbe(ctx context.Context) (err error) {
 		return err
 	}
 	e.probeAccuracy, e.probeImages, err = e.learn(ctx, e.probe)
-	if errors.Is(err, errNoProbe) { // what it would read is not measured
+	if errors.Is(err, errNoProbe) { // measurements that need it are skipped
 		e.probe.finalize()
 		e.probe = nil
 		return nil
@@ -303,7 +303,7 @@ func (e *evaluation) learnProbe(ctx context.Context) (err error) {
 	return err
 }
 
-// readReconstructions is the probe's accuracy on reconstructions of the evaluation set's first images, by factor.
+// readReconstructions returns the probe's accuracy on reconstructions of the evaluation set's first images, by factor.
 func (e *evaluation) readReconstructions(ctx context.Context) ([]float64, error) {
 	count, f := min(probeTests, len(e.index)), len(e.probe.sizes)
 	right := make([]float64, f)
@@ -328,7 +328,7 @@ func (e *evaluation) readReconstructions(ctx context.Context) ([]float64, error)
 	return right, nil
 }
 
-// read is the classes of the images that slots decode to, [B, F].
+// read returns the classes of the images decoded from slots, [B, F].
 func (p *probe) read(s slots) (classes []int32, err error) {
 	err = call("reading decoded images", p.draw, []any{p.net.tensor(s)}, func(out []*tensors.Tensor) {
 		classes = tensors.MustCopyFlatData[int32](out[1])
@@ -336,7 +336,7 @@ func (p *probe) read(s slots) (classes []int32, err error) {
 	return classes, err
 }
 
-// variable is a weight, or its moment of a kind.
+// variable returns a weight or one of its moments.
 func (p *probe) variable(kind, name string) *store.Variable {
 	scope := p.scope
 	if kind != weights {

@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	probeSeed     = 0                      // of the images that every probe learns from, whatever the run's seed
-	contentImages = 256                    // whose pixels and classes tell one dataset from another
-	probeEvery    = 500                    // steps between copies of an unfinished probe
-	probeWait     = 500 * time.Millisecond // between looks at a probe that another process trains
+	probeSeed     = 0                      // selects every probe's training images, independent of the run's seed
+	contentImages = 256                    // images whose pixels and classes identify a dataset
+	probeEvery    = 500                    // steps between saves of an unfinished probe
+	probeWait     = 500 * time.Millisecond // polling interval for a probe that another process trains
 )
 
-// probeStore is where the probe of a dataset is kept: one file for each dataset, architecture, length of training and seed, shared
-// by all runs. An unfinished probe is kept too, so that one that was cancelled or killed is gone on with.
+// probeStore stores the probe of a dataset: one file per dataset, architecture, number of steps and seed, shared by all runs. Unfinished
+// probes are stored too, so that a cancelled or killed training can resume.
 type probeStore struct {
 	dir, key string
 	lock     *folder.Lock
 }
 
-// openProbes finds the place of e's probe; nil where nothing is kept, because no folder was given or it cannot be written by us.
+// openProbes returns the store of e's probe; nil if no folder is configured or it is not writable.
 func (e *evaluation) openProbes() (*probeStore, error) {
 	if e.o.Probes == "" {
 		return nil, nil
@@ -46,13 +46,14 @@ func (e *evaluation) openProbes() (*probeStore, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the folder of probes cannot be made: %w", err)
+		return nil, fmt.Errorf("creating the folder of probes: %w", err)
 	}
 	key, err := e.probeKey()
 	return &probeStore{dir: e.o.Probes, key: key}, err
 }
 
-// probeKey is a sum of what decides a probe: the dataset's size, factors and a sample of its images, and how the probe is trained.
+// probeKey returns a hash of everything that determines a probe: the dataset's size, factors and a sample of its images, and the probe's
+// training settings.
 func (e *evaluation) probeKey() (string, error) {
 	h := sha256.New()
 	i := e.info
@@ -80,7 +81,7 @@ const (
 	halfProbe     = ".part.safetensors"
 )
 
-// take waits until no other process trains the probe. found says that it is there.
+// take loads the finished probe, waiting while another process trains it; found reports whether there is one.
 func (s *probeStore) take(ctx context.Context, e *evaluation, p *probe) (accuracy []float64, found bool, err error) {
 	for {
 		if accuracy, found = s.load(p); found {
@@ -92,13 +93,13 @@ func (s *probeStore) take(ctx context.Context, e *evaluation, p *probe) (accurac
 		s.lock, err = folder.LockFile(s.path(".lock"), "the probe of "+e.info.Name)
 		switch {
 		case err == nil:
-			continue // it may have been finished a moment ago
+			continue // it may just have been finished
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 			return nil, false, nil
 		case !errors.Is(err, model.ErrConflict):
 			return nil, false, err
 		}
-		e.o.Progress("waiting for the probe, which another evaluation trains", "", 0, 1)
+		e.o.Progress("waiting for the probe that another evaluation is training", "", 0, 1)
 		select {
 		case <-ctx.Done():
 			return nil, false, fmt.Errorf("evaluation: %w", ctx.Err())
@@ -107,7 +108,7 @@ func (s *probeStore) take(ctx context.Context, e *evaluation, p *probe) (accurac
 	}
 }
 
-// load puts a finished probe in place. A file that is damaged counts as none: it is written anew.
+// load restores a finished probe. A damaged file counts as missing and is rewritten.
 func (s *probeStore) load(p *probe) (accuracy []float64, found bool) {
 	file, err := checkpoint.Read(s.path(finishedProbe))
 	if err != nil || json.Unmarshal([]byte(file.Meta["accuracy"]), &accuracy) != nil || len(accuracy) != len(p.sizes) {
@@ -116,7 +117,7 @@ func (s *probeStore) load(p *probe) (accuracy []float64, found bool) {
 	return accuracy, p.restore(file, weights) == nil
 }
 
-// resume puts an unfinished probe in place, and returns the step to go on after; 0 where there is none.
+// resume restores an unfinished probe and returns its last step; 0 if there is none.
 func (s *probeStore) resume(p *probe) int {
 	if s == nil {
 		return 0
@@ -128,7 +129,7 @@ func (s *probeStore) resume(p *probe) int {
 	return file.Step
 }
 
-// keepHalf keeps the probe as it is after a step, with what its optimizer needs.
+// keepHalf saves the unfinished probe after a step, with its optimizer state.
 func (s *probeStore) keepHalf(p *probe, step int) error {
 	if s == nil || s.lock == nil {
 		return nil
@@ -136,7 +137,7 @@ func (s *probeStore) keepHalf(p *probe, step int) error {
 	return s.write(halfProbe, checkpoint.File{Step: step, Tensors: p.export(append([]string{weights}, moments...)...)})
 }
 
-// keep keeps the finished probe with its accuracy.
+// keep saves the finished probe with its accuracy.
 func (s *probeStore) keep(p *probe, steps int, accuracy []float64) error {
 	if s == nil || s.lock == nil {
 		return nil
@@ -146,7 +147,7 @@ func (s *probeStore) keep(p *probe, steps int, accuracy []float64) error {
 		err = s.write(finishedProbe, checkpoint.File{Step: steps, Tensors: p.export(weights), Meta: map[string]string{"accuracy": string(text)}})
 	}
 	if err == nil {
-		os.Remove(s.path(halfProbe)) // of no use any more; one that stays is passed over
+		os.Remove(s.path(halfProbe)) // no longer needed; ignored if it remains
 	}
 	return err
 }
@@ -154,7 +155,7 @@ func (s *probeStore) keep(p *probe, steps int, accuracy []float64) error {
 func (s *probeStore) write(suffix string, file checkpoint.File) error {
 	err := checkpoint.Write(s.path(suffix), file)
 	if err != nil {
-		return fmt.Errorf("keeping the probe: %w", err)
+		return fmt.Errorf("saving the probe: %w", err)
 	}
 	return nil
 }
@@ -165,7 +166,7 @@ func (s *probeStore) close() {
 	}
 }
 
-// export copies the probe's variables, and those of the kinds named.
+// export returns copies of the probe's variables of the given kinds.
 func (p *probe) export(kinds ...string) map[string]checkpoint.Tensor {
 	all := map[string]checkpoint.Tensor{}
 	for _, kind := range kinds {
@@ -177,12 +178,12 @@ func (p *probe) export(kinds ...string) map[string]checkpoint.Tensor {
 	return all
 }
 
-// restore is export's inverse. It changes nothing unless all are there in their shapes.
+// restore is the inverse of export. It changes nothing unless all variables exist with the right shapes.
 func (p *probe) restore(file checkpoint.File, kinds ...string) error {
 	for _, kind := range kinds {
 		for _, q := range p.params {
 			if t, ok := file.Tensors[tensorName(kind, q.Name)]; !ok || fmt.Sprint(t.Shape) != fmt.Sprint(q.Shape) {
-				return fmt.Errorf("the probe lacks %s of shape %v", tensorName(kind, q.Name), q.Shape)
+				return fmt.Errorf("the probe has no %s of shape %v", tensorName(kind, q.Name), q.Shape)
 			}
 		}
 	}

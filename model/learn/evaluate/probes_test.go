@@ -16,7 +16,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// probing is an evaluation that does little beside its probe, and notes the first and last step that it trained it for.
+// probing is an evaluation that does little except train its probe, and records the first and last training step.
 type probing struct {
 	Options
 	first, last int
@@ -41,7 +41,7 @@ func newProbing(dir string) *probing {
 	return p
 }
 
-// scores are those of the evaluation, as far as probes are.
+// scores returns the evaluation's scores up to the probe.
 func (p *probing) scores(t *testing.T) model.Scores {
 	t.Helper()
 	s, err := reading(t.Context(), t, untrained(t, "hrr"), p.Options)
@@ -51,7 +51,7 @@ func (p *probing) scores(t *testing.T) model.Scores {
 	return s
 }
 
-// probeFiles are the tensors of the finished probe in a folder, and whether an unfinished one is there.
+// probeFiles returns the tensors of the finished probe in a folder, and whether there is an unfinished one.
 func probeFiles(t *testing.T, dir string) (finished map[string]checkpoint.Tensor, half bool) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -75,7 +75,7 @@ func probeFiles(t *testing.T, dir string) (finished map[string]checkpoint.Tensor
 	return finished, half
 }
 
-// TestProbeIsKept: the probe of a dataset is trained once, and reads for runs of every seed what it would have read when trained anew.
+// TestProbeIsKept: the probe of a dataset is trained once, and reads the same for runs of every seed as a newly trained probe.
 func TestProbeIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "probes")
 	first, second, none := newProbing(dir), newProbing(dir), newProbing("")
@@ -84,7 +84,7 @@ func TestProbeIsKept(t *testing.T) {
 		t.Errorf("trained for %d, %d and %d steps", first.last, second.last, none.last)
 	}
 	if finished, half := probeFiles(t, dir); len(finished) == 0 || half {
-		t.Errorf("%d tensors are kept; an unfinished probe: %v", len(finished), half)
+		t.Errorf("%d tensors are stored; an unfinished probe: %v", len(finished), half)
 	}
 	other := newProbing(dir)
 	other.Seed = 5
@@ -94,11 +94,11 @@ func TestProbeIsKept(t *testing.T) {
 	longer := newProbing(dir)
 	longer.Probe = 9
 	if longer.scores(t); longer.last != 9 {
-		t.Error("a probe of another length was taken for it")
+		t.Error("a probe with another number of steps was used")
 	}
 }
 
-// TestProbeIsGoneOnWith: a cancelled probe goes on where it was, and ends as one that was never cancelled.
+// TestProbeIsGoneOnWith: a cancelled probe resumes where it stopped, and ends equal to one that was never cancelled.
 func TestProbeIsGoneOnWith(t *testing.T) {
 	dir, straight := t.TempDir(), t.TempDir()
 	newProbing(straight).scores(t)
@@ -119,11 +119,11 @@ func TestProbeIsGoneOnWith(t *testing.T) {
 	again := newProbing(dir)
 	again.scores(t)
 	if got, half := probeFiles(t, dir); again.first != 6 || half || !cmp.Equal(got, want) {
-		t.Errorf("it went on with step %d; an unfinished one is left: %v", again.first, half)
+		t.Errorf("resumed at step %d; an unfinished probe is left: %v", again.first, half)
 	}
 }
 
-// TestReader: a given probe reads what it read before, whatever probe is kept; one of other shapes is refused.
+// TestReader: a given probe reads the same as before, regardless of the stored probe; one with other shapes is rejected.
 func TestReader(t *testing.T) {
 	dir, others := t.TempDir(), t.TempDir()
 	first := newProbing(dir).scores(t)
@@ -144,22 +144,22 @@ func TestReader(t *testing.T) {
 	}
 	p := newProbing(others)
 	if s := p.scores(t); p.last != 0 || s.Probe == first.Probe || cmp.Equal(s.Swap, first.Swap) {
-		t.Fatal("the probe that is kept was not used, or reads what the first read")
+		t.Fatal("the stored probe was not used, or reads the same as the first")
 	}
 	p.Reader = &mine
 	if s := p.scores(t); p.last != 0 || !sameScores(t, s, first) {
 		t.Errorf("with the first probe, after %d steps of training", p.last)
 	}
 	if _, err := FindProbe(os.DirFS(others), first.Probe); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("found where it is not kept: %v", err)
+		t.Errorf("found in a folder without it: %v", err)
 	}
 	delete(mine.Tensors, "fc2.bias")
-	if _, err := reading(t.Context(), t, untrained(t, "hrr"), p.Options); err == nil || !strings.Contains(err.Error(), "the given probe does not read") {
-		t.Errorf("a probe that lacks a tensor: %v", err)
+	if _, err := reading(t.Context(), t, untrained(t, "hrr"), p.Options); err == nil || !strings.Contains(err.Error(), "the given probe does not fit") {
+		t.Errorf("probe without a tensor: %v", err)
 	}
 }
 
-// TestQuickTrainsNoProbe: without a kept probe swaps are left out, with one they are measured.
+// TestQuickTrainsNoProbe: without a stored probe swaps are skipped, with one they are measured.
 func TestQuickTrainsNoProbe(t *testing.T) {
 	dir := t.TempDir()
 	p := newProbing(dir)
@@ -169,11 +169,11 @@ func TestQuickTrainsNoProbe(t *testing.T) {
 	}
 	newProbing(dir).scores(t)
 	if s := p.scores(t); s.Swap == nil || p.last != 0 {
-		t.Error("the probe that is kept was not used")
+		t.Error("the stored probe was not used")
 	}
 }
 
-// TestProbeStoreFails: a damaged probe is trained anew, one in work is waited for, and what the disk refuses is said.
+// TestProbeStoreFails: a damaged probe is trained again, one in training is waited for, and write errors are reported.
 func TestProbeStoreFails(t *testing.T) {
 	dir := t.TempDir()
 	newProbing(dir).scores(t)
@@ -201,10 +201,10 @@ func TestProbeStoreFails(t *testing.T) {
 	if err := errors.Join(os.Remove(names[0]), os.MkdirAll(filepath.Join(names[0], "in the way"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reading(t.Context(), t, untrained(t, "hrr"), newProbing(dir).Options); err == nil || !strings.HasPrefix(err.Error(), "keeping the probe: ") {
-		t.Errorf("a probe that cannot be written: %v", err)
+	if _, err := reading(t.Context(), t, untrained(t, "hrr"), newProbing(dir).Options); err == nil || !strings.HasPrefix(err.Error(), "saving the probe: ") {
+		t.Errorf("probe that cannot be written: %v", err)
 	}
 	if _, err := reading(t.Context(), t, untrained(t, "hrr"), newProbing(filepath.Join(names[0], "in the way", "\x00")).Options); err == nil || !strings.Contains(err.Error(), "folder of probes") {
-		t.Errorf("a folder that cannot be made: %v", err)
+		t.Errorf("folder that cannot be created: %v", err)
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// mostCombinations is the largest training set whose combinations of factors are looked up.
+// mostCombinations is the size of the largest training set whose factor combinations are indexed.
 const mostCombinations = 5_000_000
 
-// recombine decodes codes of images of the training set into combinations that it leaves out, and into ones that it has, as a measure of what
-// recombining alone costs. unseen is the work on what training left out.
+// recombine decodes codes of training images into factor combinations that the training set leaves out, and into ones that it has, which
+// measures the cost of recombination alone. unseen is the evaluation of the images left out.
 func (e *evaluation) recombine(ctx context.Context, unseen *evaluation) (r *model.Recombination, why string, err error) {
 	if e.o.Pairs <= 0 || e.scores.Metrics == nil {
 		return nil, "", nil
 	}
 	if twice := ambiguous(e.info, unseen.info); twice != "" {
-		return nil, fmt.Sprintf("Recombined codes are not measured: two values of %s have the same name.", twice), nil
+		return nil, fmt.Sprintf("Recombination is not measured because two values of %s have the same name.", twice), nil
 	}
 	known, why, err := combinationsOf(ctx, e.set)
 	if why != "" || err != nil {
@@ -34,7 +34,7 @@ func (e *evaluation) recombine(ctx context.Context, unseen *evaluation) (r *mode
 	r = &model.Recombination{Tolerance: model.TruthTolerance}
 	left := w.trials(unseen, true)
 	if len(left) == 0 {
-		return nil, fmt.Sprintf("No image of %s can be put together from two images of training: each has a value that training never showed.", unseen.info.Name), nil
+		return nil, fmt.Sprintf("No image of %s can be recombined from two training images: each has a factor value that does not occur in training.", unseen.info.Name), nil
 	}
 	if r.Unseen, err = w.run(ctx, unseen, left); err == nil {
 		r.Seen, err = w.run(ctx, e, w.trials(e, false))
@@ -42,7 +42,7 @@ func (e *evaluation) recombine(ctx context.Context, unseen *evaluation) (r *mode
 	return r, "", err
 }
 
-// ambiguous is a factor of which two values are called the same, so that it cannot be told which of one set is which of the other.
+// ambiguous returns a factor with two values of the same name, which cannot be matched between sets; empty if none.
 func ambiguous(sets ...data.Info) string {
 	for _, info := range sets {
 		for _, f := range info.Factors {
@@ -54,7 +54,7 @@ func ambiguous(sets ...data.Info) string {
 	return ""
 }
 
-// slotsOfFactors are the slots that stand for each factor, [F]; nil for a factor that owns none.
+// slotsOfFactors returns the slots of each factor, [F]; nil for a factor that owns none.
 func slotsOfFactors(o model.Ownership, factors int) [][]int {
 	of := make([][]int, factors)
 	for _, g := range o.Groups {
@@ -65,20 +65,20 @@ func slotsOfFactors(o model.Ownership, factors int) [][]int {
 	return of
 }
 
-// recombining is the work on recombinations of images of e.set.
+// recombining recombines images of e.set.
 type recombining struct {
 	*evaluation
 	known *combinations
-	slots [][]int // [F] that stand for each factor
+	slots [][]int // [F] slots of each factor
 
 	encode func(ctx context.Context, of *evaluation, index []int) (pictures, error) // images of a part's set
 	decode func(s slots, n int) ([]float32, error)                                  // the first n rows of slots, [n, H·W·C] in [0, 1]
 }
 
-// recombination is one picture to be put together: row of a part's evaluation set from images a and b of the training set.
+// recombination is one target: row of a part's evaluation set, to be recombined from images a and b of the training set.
 type recombination struct{ row, a, b, factor int }
 
-// trials are one for each target of a part, as many as Options.Pairs at most; of unseen ones only what the training set does not have.
+// trials returns one recombination per target of a part, at most Options.Pairs; if unseen, only targets missing from the training set.
 func (w recombining) trials(of *evaluation, unseen bool) (list []recombination) {
 	purpose := uint64(0)
 	if unseen {
@@ -105,7 +105,7 @@ func (w recombining) trials(of *evaluation, unseen bool) (list []recombination) 
 	return list
 }
 
-// translation is by factor and class of one set the class of the same value in another, −1 where that has none.
+// translation maps each factor's classes in one set to the classes of the same values in another, −1 if the value is missing there.
 func translation(from, to data.Info) [][]int {
 	out := make([][]int, len(from.Factors))
 	for i, f := range from.Factors {
@@ -116,7 +116,7 @@ func translation(from, to data.Info) [][]int {
 	return out
 }
 
-// trial finds A and B for a target by its classes in the training set, with a factor drawn among those for which there are both.
+// trial finds A and B in the training set for a target's classes, with a factor drawn at random among those that have both.
 func (w recombining) trial(rng *rand.Rand, target []int) (t recombination, ok bool) {
 	if slices.Contains(target, -1) {
 		return t, false // neither A nor B has that value
@@ -153,7 +153,7 @@ func (w recombining) run(ctx context.Context, of *evaluation, trials []recombina
 	return t.report(), nil
 }
 
-// tallied is what trials gave: PSNRs in dB, and counts of those whose factor owns slots.
+// tallied accumulates the results of trials: PSNRs in dB, and counts over trials whose factor owns slots.
 type tallied struct {
 	recombined, reconstructed []float64
 	hits, unchanged           int
@@ -206,7 +206,7 @@ func (w recombining) try(ctx context.Context, of *evaluation, batch []recombinat
 	return nil
 }
 
-// add compares a recombined picture with T, beside A and its reconstruction.
+// add compares a recombined image with T, given A and its reconstruction.
 func (t *tallied) add(picture, truth, a, rebuilt []float32) {
 	psnr := metric.PSNROf(picture, truth)
 	t.recombined = append(t.recombined, psnr)
@@ -218,7 +218,7 @@ func (t *tallied) add(picture, truth, a, rebuilt []float32) {
 	}
 }
 
-// pictures are images in [0, 1] as they are and reconstructed, [n, H·W·C], and their slots, [batchSize, m].
+// pictures holds images in [0, 1] and their reconstructions, [n, H·W·C], and their slots, [batchSize, m].
 type pictures struct {
 	images, rebuilt []float32
 	slots           slots
@@ -245,14 +245,14 @@ func (e *evaluation) decodePictures(s slots, n int) (images []float32, err error
 	return images, err
 }
 
-// combinations tells which combination of factors each image of a set has, and finds images by theirs.
+// combinations indexes the images of a set by their factor combination.
 type combinations struct {
 	sizes []int    // [F]
-	keys  []uint64 // by image: the classes as digits of one number
+	keys  []uint64 // by image: its classes as digits of one number
 	order []uint32 // images by key
 }
 
-// combinationsOf reads the factors of a whole set; why says in a sentence that it cannot be searched.
+// combinationsOf indexes a whole set; why is a sentence if the set is too large.
 func combinationsOf(ctx context.Context, set data.Set) (c *combinations, why string, err error) {
 	info := set.Info()
 	c = &combinations{sizes: info.Sizes()}
@@ -261,7 +261,7 @@ func combinationsOf(ctx context.Context, set data.Set) (c *combinations, why str
 		all *= float64(n)
 	}
 	if info.Len > mostCombinations || all > 1<<62 {
-		return nil, fmt.Sprintf("Recombined codes are measured on training sets of at most %d images; %s has %d.", mostCombinations, info.Name, info.Len), nil
+		return nil, fmt.Sprintf("Recombination is measured on training sets of at most %d images; %s has %d.", mostCombinations, info.Name, info.Len), nil
 	}
 	const chunk = 8192
 	f := len(c.sizes)
@@ -286,7 +286,7 @@ func combinationsOf(ctx context.Context, set data.Set) (c *combinations, why str
 	return c, "", nil
 }
 
-// key is classes as one number, the first factor its highest digit.
+// key encodes classes as one number, with the first factor as the highest digit.
 func (c *combinations) key(classes []int) (k uint64) {
 	for f, class := range classes {
 		k = k*uint64(c.sizes[f]) + uint64(class)
@@ -302,7 +302,7 @@ func (c *combinations) classes(k uint64, into []int) {
 	}
 }
 
-// find is an image with these classes; none where a class is −1.
+// find returns an image with these classes; it finds none if a class is −1.
 func (c *combinations) find(classes []int) (image int, ok bool) {
 	if slices.Contains(classes, -1) {
 		return 0, false
@@ -314,10 +314,10 @@ func (c *combinations) find(classes []int) (image int, ok bool) {
 	return int(c.order[at]), true
 }
 
-// donorTries is how many images are drawn for a donor.
+// donorTries is the number of random images tried when searching for a donor.
 const donorTries = 2000
 
-// donor is an image with a class of factor f that differs from classes in every other factor that varies.
+// donor returns a random image with a class of factor f that differs from classes in every other varying factor.
 func (c *combinations) donor(rng *rand.Rand, classes []int, f, class int) (image int, ok bool) {
 	have := make([]int, len(classes))
 	for range donorTries {

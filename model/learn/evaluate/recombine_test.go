@@ -9,7 +9,7 @@ import (
 	"slotscope/model"
 )
 
-// onPart is the work on images of a part of the drawn shapes whose codes are the factors of the whole set, without a model.
+// onPart returns an evaluation of images of a part of the drawn shapes whose codes are the factors of the whole set, without a model.
 func onPart(t *testing.T, selection string, count int) *evaluation {
 	t.Helper()
 	set := partOf(t, selection)
@@ -20,8 +20,8 @@ func onPart(t *testing.T, selection string, count int) *evaluation {
 	return e
 }
 
-// lookedUp puts codes together for a training part; draw decodes rows of codes, classes of the whole set, into images of it. Slot f stands
-// for factor f, where owned says so.
+// lookedUp recombines codes of a training part; draw decodes rows of codes, which are classes of the whole set, to its images. Slot f stands
+// for factor f if owned includes it.
 func lookedUp(t *testing.T, e *evaluation, owned int, draw func(codes []int32) []int) recombining {
 	t.Helper()
 	whole := dataset(t)
@@ -71,7 +71,8 @@ func classesOf(codes []int32) []int {
 	return out
 }
 
-// TestRecombinationTrials: T is not in the training part, A and B are; A has all of T's values but the factor's, B has that and no other of A's.
+// TestRecombinationTrials: T is not in the training part, A and B are; A has all of T's values except the factor's, and B has that one and
+// none of A's.
 func TestRecombinationTrials(t *testing.T) {
 	train, left := onPart(t, "[split=composition]", 300), onPart(t, "[not(split=composition)]", 300)
 	w := lookedUp(t, train, 6, classesOf)
@@ -103,11 +104,11 @@ func TestRecombinationTrials(t *testing.T) {
 		t.Errorf("only factors %v are tried", factors)
 	}
 	if again := w.trials(left, true); len(again) != len(trials) || again[3] != trials[3] {
-		t.Error("the same seed draws other trials")
+		t.Error("the same seed draws different trials")
 	}
 }
 
-// TestRecombined: a lookup table of the dataset hits every target; a decoder that keeps A hits none; factors without slots are misses.
+// TestRecombined: a lookup table of the dataset hits every target; a decoder that always returns A hits none; factors without slots are misses.
 func TestRecombined(t *testing.T) {
 	train, left := onPart(t, "[split=composition]", 200), onPart(t, "[not(split=composition)]", 200)
 	for _, c := range []struct {
@@ -139,19 +140,19 @@ func TestRecombined(t *testing.T) {
 	}
 }
 
-// TestNothingToRecombine: what was never seen cannot be put together, and the reason is a sentence.
+// TestNothingToRecombine: values never seen in training cannot be recombined, and the reason is a sentence.
 func TestNothingToRecombine(t *testing.T) {
 	train, left := onPart(t, "[split=interpolation]", 100), onPart(t, "[not(split=interpolation)]", 100)
 	train.scores.Metrics = &model.Metrics{Ownership: &model.Ownership{}}
 	r, why, err := train.recombine(t.Context(), left)
-	if r != nil || err != nil || !strings.Contains(why, "a value that training never showed") {
+	if r != nil || err != nil || !strings.Contains(why, "a factor value that does not occur in training") {
 		t.Errorf("%+v, %q, %v", r, why, err)
 	}
 	same := *left
 	same.info.Factors = slices.Clone(left.info.Factors)
 	same.info.Factors[4].Values = []string{"cube", "cube"}
 	if r, why, err = train.recombine(t.Context(), &same); r != nil || err != nil || !strings.Contains(why, "two values of shape") {
-		t.Errorf("two values of one name: %+v, %q, %v", r, why, err)
+		t.Errorf("two values with the same name: %+v, %q, %v", r, why, err)
 	}
 	train.scores.Metrics = nil
 	if r, why, err = train.recombine(t.Context(), left); r != nil || why != "" || err != nil {
@@ -192,9 +193,9 @@ func TestCombinations(t *testing.T) {
 		}
 	}
 	if missing == 0 {
-		t.Error("every combination is there, so that nothing was tested")
+		t.Error("no combination is missing, so nothing was tested")
 	}
 	if _, ok := c.find([]int{0, -1, 0, 0, 0, 0}); ok {
-		t.Error("a value that the part does not have is found")
+		t.Error("a value missing from the part is found")
 	}
 }

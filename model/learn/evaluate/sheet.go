@@ -9,17 +9,17 @@ import (
 	"slotscope/model/data"
 )
 
-// shownImages is how many images are kept as they look under noise.
+// shownImages is the number of images shown under noise.
 const shownImages = 4
 
-// sheet is the first images of the evaluation set: as they are, reconstructed, and reconstructed at every strength of noise.
+// sheet collects the first images of the evaluation set: original, reconstructed, and reconstructed at every noise level.
 type sheet struct {
 	info    data.Info
 	rows    int      // images
 	columns [][]byte // each [rows, H, W, C]
 }
 
-// begin takes the images of the first batch and their reconstructions, [B, H, W, C] in [0, 1].
+// begin adds the images of the first batch and their reconstructions, [B, H, W, C] in [0, 1].
 func (s *sheet) begin(e *evaluation, pixels []byte, reconstructed *tensors.Tensor) {
 	if s.rows = min(shownImages, e.o.Noise, len(e.index)); s.rows <= 0 {
 		return
@@ -31,7 +31,7 @@ func (s *sheet) begin(e *evaluation, pixels []byte, reconstructed *tensors.Tenso
 
 func (s *sheet) size() int { return s.rows * s.info.H * s.info.W * s.info.C }
 
-// add takes a column, [B, H, W, C] in [0, 1].
+// add adds a column, [B, H, W, C] in [0, 1].
 func (s *sheet) add(images *tensors.Tensor) {
 	column := make([]byte, s.size())
 	for i, v := range tensors.MustCopyFlatData[float32](images)[:len(column)] {
@@ -40,7 +40,7 @@ func (s *sheet) add(images *tensors.Tensor) {
 	s.columns = append(s.columns, column)
 }
 
-// picture has an image to a row; nil where no noise was tried.
+// picture returns the sheet with one image per row; nil without noise.
 func (s *sheet) picture() image.Image {
 	if len(s.columns) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"slotscope/model"
 )
 
-// owners is the factor that owns each slot, −1 where none does.
+// owners returns the factor that owns each slot, −1 if none does.
 func owners(slots []model.Owner) []int {
 	own := make([]int, len(slots))
 	for j, s := range slots {
@@ -17,11 +17,11 @@ func owners(slots []model.Owner) []int {
 	return own
 }
 
-// edit is one slot of image a with what image b has there; both are rows of the evaluation set.
+// edit replaces one slot of image a with that of image b; both are rows of the evaluation set.
 type edit struct{ a, b, slot int }
 
-// swap puts single slots of one image into another, as the paper's swaps do, and lets the probe read what changed: the decoded
-// image before against the decoded image after.
+// swap copies single slots of one image into another, as in the paper, and compares the probe's classes of the decoded images before and
+// after.
 func (e *evaluation) swap(ctx context.Context) error {
 	if e.o.Pairs <= 0 || e.probe == nil {
 		return nil
@@ -54,7 +54,7 @@ func (e *evaluation) swap(ctx context.Context) error {
 	return nil
 }
 
-// edits are those of random pairs in which the slot changes, and its own factor with it where it has one.
+// edits returns the edits of random pairs that change the slot, and also the slot's own factor if it has one.
 func (e *evaluation) edits(own []int) []edit {
 	var list []edit
 	rng, f := e.random(forPairs, 0), len(e.info.Factors)
@@ -69,7 +69,7 @@ func (e *evaluation) edits(own []int) []edit {
 	return list
 }
 
-// unedited is the classes that the probe reads from the images that edits begin with, by row of the evaluation set.
+// unedited returns the classes that the probe reads from the decoded images before editing, by row of the evaluation set.
 func (e *evaluation) unedited(ctx context.Context, edits []edit) (map[int][]int32, error) {
 	var rows []int
 	for _, x := range edits {
@@ -93,7 +93,7 @@ func (e *evaluation) unedited(ctx context.Context, edits []edit) (map[int][]int3
 	return before, nil
 }
 
-// edited is a batch of images with an edit each.
+// edited returns the slots of a batch of images with one edit each.
 func (e *evaluation) edited(edits []edit) slots {
 	var rows []int
 	for _, x := range edits {
@@ -146,7 +146,7 @@ func (t *tally) add(slot int, before, after []int32) {
 	}
 }
 
-// report sums the slots that have a factor of their own, and lists all.
+// report sums over the slots that have their own factor, and lists all slots.
 func (t *tally) report(s *model.Swap) {
 	exact, none, others := 0, 0, 0
 	for j, own := range t.own {

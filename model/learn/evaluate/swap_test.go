@@ -34,7 +34,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestTally: one slot of factor 1, one without a factor.
+// TestTally: one slot owned by factor 1, one without a factor.
 func TestTally(t *testing.T) {
 	tl := newTally([]int{1, -1}, 3)
 	before := []int32{0, 0, 0}
@@ -61,7 +61,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestEdited: an edited row is that of its image with one slot of the other.
+// TestEdited: an edited row is its image's row with one slot from the other image.
 func TestEdited(t *testing.T) {
 	e := &evaluation{net: &net{m: 2}, slots: slots{codes: []int32{1, 2, 3, 4}}}
 	if got := e.edited([]edit{{a: 0, b: 1, slot: 1}, {a: 1, b: 0, slot: 1}}).codes; !slices.Equal(got[:4], []int32{1, 4, 3, 2}) || len(got) != batchSize*2 {

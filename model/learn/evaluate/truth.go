@@ -12,18 +12,18 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// truth holds swaps against the pictures that they should give, where the dataset has them.
+// truth compares swaps with the true images, if the dataset has them.
 func (e *evaluation) truth(ctx context.Context) error {
 	if e.o.Pairs <= 0 || e.scores.Metrics == nil {
 		return nil
 	}
 	if !e.info.Complete {
-		e.scores.NoTruth = fmt.Sprintf("Swaps are held against the picture that they should give; %s does not hold every combination of its factors, so that picture may not exist.", e.info.Name)
+		e.scores.NoTruth = fmt.Sprintf("Swaps are compared with the true image, which may not exist because %s does not contain every combination of its factors.", e.info.Name)
 		return nil
 	}
 	pairs := e.pairs()
 	if len(pairs) == 0 {
-		e.scores.NoTruth = fmt.Sprintf("No two of the %d images drawn differ in every factor, which a swap against the truth needs. Evaluate more images.", len(e.index))
+		e.scores.NoTruth = fmt.Sprintf("Comparing swaps with the truth needs two images that differ in every factor; the %d images drawn have none. Evaluate more images.", len(e.index))
 		return nil
 	}
 	w := truthWork{
@@ -37,7 +37,7 @@ func (e *evaluation) truth(ctx context.Context) error {
 	return err
 }
 
-// pairs are rows of the evaluation set, at random, that differ in every factor that varies; fewer than asked for where they are rare.
+// pairs returns random pairs of rows of the evaluation set that differ in every varying factor; fewer than requested if they are rare.
 func (e *evaluation) pairs() (list [][2]int) {
 	rng, f := e.random(forTruth, 0), len(e.info.Factors)
 	for tries := 0; len(list) < e.o.Pairs && tries < 1000*e.o.Pairs; tries++ {
@@ -53,7 +53,7 @@ func (e *evaluation) pairs() (list [][2]int) {
 	return list
 }
 
-// decoded is what n rows of slots decode to: images in [0, 1], [n, H·W·C], and the classes that the probe reads, [n, F]; nil without probe.
+// decoded decodes n rows of slots to images in [0, 1], [n, H·W·C], and returns the classes that the probe reads, [n, F]; nil without a probe.
 func (e *evaluation) decoded(s slots, n int) (images []float32, classes []int32, err error) {
 	all := make([]int, n)
 	for r := range all {
@@ -77,21 +77,21 @@ func (e *evaluation) decoded(s slots, n int) (images []float32, classes []int32,
 	return images, classes, nil
 }
 
-// truthWork is what swaps against the truth are measured from.
+// truthWork holds the inputs for comparing swaps with the truth.
 type truthWork struct {
 	set     data.Set
 	info    data.Info
 	m       int
-	index   []int // [n] of the dataset's images
+	index   []int // [n] dataset indices of the images
 	classes []int // [n, F]
 	slots   slots // [n, m]
 	owners  model.Ownership
-	// decode turns n rows of slots into images in [0, 1] and what a probe reads there, or nil.
+	// decode maps n rows of slots to images in [0, 1] and the classes that a probe reads from them, or nil.
 	decode   func(s slots, n int) (images []float32, classes []int32, err error)
 	progress func(done, of int)
 }
 
-// trial is slots that are swapped together to change one factor.
+// trial is a set of slots that are swapped together to change one factor.
 type trial struct {
 	factor int
 	slots  []int
@@ -102,7 +102,7 @@ type trial struct {
 	leaks           []int // [F]
 }
 
-// trials are the slots that a factor owns, one by one, then the groups with such a slot, whole.
+// trials returns the slots that a factor owns, one trial each, then the groups with such a slot.
 func (w truthWork) trials() (list []*trial) {
 	for j, o := range w.owners.Slots {
 		if f := o.Factor(); f >= 0 {
@@ -117,12 +117,12 @@ func (w truthWork) trials() (list []*trial) {
 	return list
 }
 
-// run tries every pair. Shares over all pairs have intervals over pairs, whose trials hang together.
+// run tries every pair. Intervals of shares are over pairs, since the trials of a pair are correlated.
 func (w truthWork) run(ctx context.Context, pairs [][2]int) (*model.SwapTruth, error) {
 	trials := w.trials()
-	var single, group, baseline []float64 // a share, or a PSNR, for every pair
+	var single, group, baseline []float64 // a share or a PSNR per pair
 	probed, size, f := false, w.info.H*w.info.W*w.info.C, len(w.info.Factors)
-	each := 1 + len(trials) // pictures of a pair
+	each := 1 + len(trials) // images per pair
 	for together := range slices.Chunk(pairs, max(1, batchSize/each)) {
 		images, classes, err := w.swaps(ctx, together, trials)
 		if err != nil {
@@ -142,7 +142,7 @@ func (w truthWork) run(ctx context.Context, pairs [][2]int) (*model.SwapTruth, e
 	return w.report(trials, len(pairs), single, group, baseline, probed), nil
 }
 
-// swaps decodes the swaps of pairs that fill a batch together.
+// swaps decodes the swaps of pairs that together fill a batch.
 func (w truthWork) swaps(ctx context.Context, pairs [][2]int, trials []*trial) (images []float32, classes []int32, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, fmt.Errorf("evaluation: %w", err)
@@ -154,7 +154,7 @@ func (w truthWork) swaps(ctx context.Context, pairs [][2]int, trials []*trial) (
 	return w.decode(s, len(pairs)*(1+len(trials)))
 }
 
-// shareOf is the share of hits among single slots or groups; 0 where there are none.
+// shareOf returns the share of hits among single slots or groups; 0 if there are none.
 func shareOf(trials []*trial, hits []bool, group bool) float64 {
 	n, of := 0.0, 0.0
 	for i, t := range trials {
@@ -168,7 +168,8 @@ func shareOf(trials []*trial, hits []bool, group bool) float64 {
 	return n / max(1, of)
 }
 
-// try holds what the swaps of one pair decode to against the truth, and adds to the trials. It says which hit, and the PSNR of A's reconstruction.
+// try compares the decoded swaps of one pair with the truth and adds the results to trials. It returns which hit, and the PSNR of A's
+// reconstruction.
 func (w truthWork) try(ctx context.Context, a, b int, trials []*trial, images []float32, classes []int32) (hits []bool, reconstruction float64, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, fmt.Errorf("evaluation: %w", err)
@@ -200,7 +201,7 @@ func (w truthWork) try(ctx context.Context, a, b int, trials []*trial, images []
 	return hits, reconstruction, nil
 }
 
-// swapped is A's slots as they are, then with the slots of each trial from B.
+// swapped returns A's slots unchanged, then with the slots of each trial from B.
 func (w truthWork) swapped(a, b int, trials []*trial) slots {
 	var s slots
 	for range 1 + len(trials) {
@@ -214,10 +215,11 @@ func (w truthWork) swapped(a, b int, trials []*trial) slots {
 	return s
 }
 
-// real is the dataset's image A, then for each factor of a trial the image of A's factors with that one from B, in [0, 1]; nil for other factors.
+// real returns the dataset's image A, then for each factor of a trial the image with A's factors and that one from B, in [0, 1]; nil for
+// other factors.
 func (w truthWork) real(a, b int, trials []*trial) ([][]float32, error) {
 	f, size := len(w.info.Factors), w.info.H*w.info.W*w.info.C
-	places, index := []int{0}, []int{w.index[a]} // of images among the result
+	places, index := []int{0}, []int{w.index[a]} // positions in the result and dataset indices
 	for _, t := range trials {
 		if slices.Contains(places, 1+t.factor) {
 			continue
@@ -226,7 +228,7 @@ func (w truthWork) real(a, b int, trials []*trial) ([][]float32, error) {
 		classes[t.factor] = w.classes[b*f+t.factor]
 		at, err := w.set.Index(classes)
 		if err != nil {
-			return nil, fmt.Errorf("finding the image that a swap of %s should give: %w", w.info.Factors[t.factor].Name, err)
+			return nil, fmt.Errorf("finding the true image for a swap of %s: %w", w.info.Factors[t.factor].Name, err)
 		}
 		places, index = append(places, 1+t.factor), append(index, at)
 	}
@@ -287,7 +289,8 @@ func (t *trial) share(pairs int, probed bool) model.TruthShare {
 	return s
 }
 
-// shareInterval is the mean of shares, one for each pair, with its 95% interval over pairs; Wilson's where all of them are 0 or all 1.
+// shareInterval returns the mean of shares, one per pair, with its 95% interval over pairs; Wilson's interval if all shares are 0 or all
+// are 1.
 func shareInterval(shares []float64) model.Interval {
 	i := meanInterval(shares)
 	if i.Value == 0 || i.Value == 1 {

@@ -10,7 +10,7 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// gridWork is a world whose codes are the factors of the drawn shapes themselves, decoded by draw: images of the dataset by classes.
+// gridWork returns work whose codes are the factors of the drawn shapes, decoded by draw: images of the dataset by classes.
 func gridWork(t *testing.T, draw func(codes []int32, classes []int)) (truthWork, [][2]int) {
 	t.Helper()
 	set := dataset(t)
@@ -18,7 +18,7 @@ func gridWork(t *testing.T, draw func(codes []int32, classes []int)) (truthWork,
 	f, size := len(info.Factors), info.H*info.W*info.C
 	w := truthWork{set: set, info: info, m: f, progress: func(int, int) {}}
 	var pairs [][2]int
-	for n := range 24 { // a pair of images that differ in every factor, one after the other
+	for n := range 24 { // consecutive pairs of images that differ in every factor
 		for i, k := range info.Sizes() {
 			c := rng.IntN(k)
 			if n%2 == 1 {
@@ -81,7 +81,7 @@ func (w truthWork) mustRun(t *testing.T, pairs [][2]int) *model.SwapTruth {
 	return s
 }
 
-// TestTruthOfLookupTable: codes that are the factors, and a decoder that looks the image up, hit every time.
+// TestTruthOfLookupTable: codes that equal the factors and a decoder that looks up the image always hit.
 func TestTruthOfLookupTable(t *testing.T) {
 	w, pairs := gridWork(t, lookup)
 	s := w.mustRun(t, pairs)
@@ -95,7 +95,7 @@ func TestTruthOfLookupTable(t *testing.T) {
 	}
 }
 
-// TestTruthOfConstant: a decoder that ignores codes never hits, although its image is as near to T as to A; codes that never vary own nothing.
+// TestTruthOfConstant: a decoder that ignores codes never hits, although its image is as near to T as to A; constant codes own nothing.
 func TestTruthOfConstant(t *testing.T) {
 	w, pairs := gridWork(t, func(_ []int32, classes []int) { clear(classes) })
 	s := w.mustRun(t, pairs)
@@ -109,7 +109,7 @@ func TestTruthOfConstant(t *testing.T) {
 	}
 }
 
-// TestTruthNamesTheLeak: the slot of the floor's hue changes the wall's too, which is factor 1; reconstructions are exact, and the other slots pure.
+// TestTruthNamesTheLeak: the floor hue's slot also changes the wall's, factor 1; reconstructions are exact, and the other slots pure.
 func TestTruthNamesTheLeak(t *testing.T) {
 	w, pairs := gridWork(t, func(codes []int32, classes []int) {
 		lookup(codes, classes)
@@ -125,12 +125,12 @@ func TestTruthNamesTheLeak(t *testing.T) {
 	}
 	for j, slot := range s.Slots[2:] {
 		if slot.LeaksMost != -1 {
-			t.Errorf("slot %d is said to leak: %+v", j+2, slot)
+			t.Errorf("slot %d is reported to leak: %+v", j+2, slot)
 		}
 	}
 }
 
-// TestTruthOfGroups: two slots that carry a factor's value together hit as a group only.
+// TestTruthOfGroups: two slots that jointly carry a factor's value hit only as a group.
 func TestTruthOfGroups(t *testing.T) {
 	w, pairs := gridWork(t, nil)
 	f := w.m
@@ -166,7 +166,7 @@ func TestTruthOfGroups(t *testing.T) {
 	}
 }
 
-// TestTruthNeedsGrid: a set without every combination gets a sentence.
+// TestTruthNeedsGrid: a set without every combination gets an explanation.
 func TestTruthNeedsGrid(t *testing.T) {
 	set := added(t, 61, func(classes []int) []int64 { return []int64{int64(classes[0]), int64(classes[1])} }, "floor", "wall")
 	o := few
@@ -175,13 +175,13 @@ func TestTruthNeedsGrid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Scores; s.SwapTruth != nil || !strings.Contains(s.NoTruth, "does not hold every combination") {
+	if s := r.Scores; s.SwapTruth != nil || !strings.Contains(s.NoTruth, "does not contain every combination") {
 		t.Errorf("%+v, %q", s.SwapTruth, s.NoTruth)
 	}
 }
 
-// TestTruthOfTiny holds swaps of a trained model against those that another program measured over 60 other pairs: 34% of single slots and 67% of
-// groups; three standard errors of either measurement.
+// TestTruthOfTiny compares swaps of a trained model with another program's measurement on 60 other pairs, 34% of single slots and 67% of groups,
+// within three standard errors of either.
 func TestTruthOfTiny(t *testing.T) {
 	expect.Long(t)
 	o := Options{Images: 2000, Pairs: 100, Trees: 1, Seed: 5}
