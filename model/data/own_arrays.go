@@ -223,7 +223,7 @@ func frameOf(ctx context.Context, a *array, scale string) (frame, string, error)
 		return f, "", fmt.Errorf("%s: shape %v is not a shape of images; use [n, h, w], [n, h, w, c] or [n, c, h, w] with c = 1, 3 or 4", a.where, s)
 	}
 	if a.Shape[0] == 0 || f.h == 0 || f.w == 0 || f.h > maxPixels/f.w {
-		return f, "", fmt.Errorf("%s: shape %v is not usable; images are needed, of 1 to %d pixels each", a.where, a.Shape, maxPixels)
+		return f, "", fmt.Errorf("%s: shape %v is not usable; there must be at least one image, of 1 to %d pixels", a.where, a.Shape, maxPixels)
 	}
 	a.block = max(1, min(a.block, (64<<20)/a.rowBytes()))
 	note, err := f.setScale(ctx, a, scale)
@@ -477,7 +477,7 @@ func (f *ownFile) columnNames(folders []string, width int) (names []string, rema
 		f.keep("names of factors", a)
 		names, err := a.text()
 		if err == nil && len(names) != width {
-			err = fmt.Errorf("%s has %d names for %d columns of labels; these numbers must be equal", a.where, len(names), width)
+			err = fmt.Errorf("%s has %d names for %d columns of labels; give one name per column", a.where, len(names), width)
 		}
 		return names, "", err
 	}

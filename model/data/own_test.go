@@ -163,7 +163,7 @@ func TestOwnArraysRefused(t *testing.T) {
 		{map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2,2)", make([]byte, 8))}, []string{`"images"`, "[1 2 2 2]"}},
 		{map[string][]byte{"images.npy": npyFile("<f8", "(1,1,2)", floats(0, 7))}, []string{"0 to 7", "--scale"}},
 		{map[string][]byte{"images.npy": npyFile("<i2", "(1,1,2)", []byte{1, 2, 3, 4})}, []string{"513 to 1027", "--scale"}},
-		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"[0 1 2]", "images are needed"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"[0 1 2]", "at least one image"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,2)", make([]byte, 4)), "labels.npy": npyFile("|u1", "(3,1)", make([]byte, 3))},
 			[]string{`"labels"`, "[3 1]", "2 images"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,1)", []byte{5, 6}), "labels.npy": npyFile("<f8", "(2,2)", floats(1, 2, 3, math.NaN()))},

@@ -95,7 +95,7 @@ func norbPlaces(grid Grid, cat, info string, seen []bool) ([]int, error) {
 		return nil, err
 	}
 	if len(others) != 4*len(categories) {
-		return nil, fmt.Errorf("%s has %d rows, but %s has %d; they must be equal", info, len(others)/4, cat, len(categories))
+		return nil, fmt.Errorf("%s has %d rows, but %s has %d; one of them may be another file", info, len(others)/4, cat, len(categories))
 	}
 	places := make([]int, len(categories))
 	for n, category := range categories {

@@ -43,7 +43,7 @@ func (d *Dataset) extensibleArray(address uint64) error {
 	}
 	if string(b[:4]) != "EAHD" || endless != 1 || e.filtered && (e.entry < 13 || e.entry > 20) || !e.filtered && e.entry != 8 ||
 		!power(least) || !power(pointers) || pointers < 2 || maxBits > 40 || pageBits > 30 || maxBits < bits.Len(uint(least)) {
-		return fmt.Errorf("the file is damaged: no extensible array of chunks at byte %d", address)
+		return fmt.Errorf("the file is damaged: no extensible array of chunks at address %d", address)
 	}
 	if set > d.file.size/uint64(e.entry)+uint64(inIndex) && set > uint64(product(d.layout.grid)) {
 		return fmt.Errorf("the file is damaged: the chunk index claims %d chunks", set)
@@ -65,7 +65,7 @@ func (e *extensible) indexBlock(address uint64, elements, pointers, secondary in
 		return err
 	}
 	if string(b[:4]) != "EAIB" {
-		return fmt.Errorf("the file is damaged: no index block at byte %d", address)
+		return fmt.Errorf("the file is damaged: no index block at address %d", address)
 	}
 	here := min(elements, e.limit)
 	if err := e.d.entries(b[14:14+here*e.entry], 0, e.entry, e.filtered); err != nil {
@@ -107,7 +107,7 @@ func (e *extensible) secondaryBlock(address uint64, place, blocks, each int) err
 		return err
 	}
 	if string(b[:4]) != "EASB" {
-		return fmt.Errorf("the file is damaged: no secondary block at byte %d", address)
+		return fmt.Errorf("the file is damaged: no secondary block at address %d", address)
 	}
 	used := b[14+e.offset:][:bitmap]
 	c := &cursor{rest: b[14+e.offset+bitmap:]}
@@ -137,7 +137,7 @@ func (e *extensible) dataBlock(address uint64, place, each int, inUse func(page 
 		return err
 	}
 	if string(head) != "EADB" {
-		return fmt.Errorf("the file is damaged: no data block of the chunk index at byte %d", address)
+		return fmt.Errorf("the file is damaged: no data block of the chunk index at address %d", address)
 	}
 	at := address + uint64(14+e.offset)
 	if each <= e.page {

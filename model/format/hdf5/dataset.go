@@ -246,7 +246,7 @@ func (d *Dataset) contiguous(c *cursor) error {
 		return nil
 	}
 	if need := uint64(d.bytes()); size < need || d.layout.address > d.file.size || need > d.file.size-d.layout.address {
-		return fmt.Errorf("the file is damaged or incomplete: %d bytes at byte %d lie beyond its end at %d", need, d.layout.address, d.file.size)
+		return fmt.Errorf("the file is damaged or incomplete: %d bytes at address %d lie beyond its end at %d", need, d.layout.address, d.file.size)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func offsets(c *cursor) error {
 // bytes reads n bytes at an address.
 func (f *File) bytes(address, n uint64) ([]byte, error) {
 	if address > f.size || n > f.size-address {
-		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at byte %d lie beyond its end at %d", n, address, f.size)
+		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at address %d lie beyond its end at %d", n, address, f.size)
 	}
 	b := make([]byte, n)
 	if _, err := f.at.ReadAt(b, int64(address)); err != nil && err != io.EOF {

@@ -113,7 +113,7 @@ func (f *File) heap(address uint64) ([]byte, error) {
 		return nil, err
 	}
 	if string(b[:4]) != "HEAP" {
-		return nil, fmt.Errorf("the file is damaged: no heap of names at byte %d", address)
+		return nil, fmt.Errorf("the file is damaged: no heap of names at address %d", address)
 	}
 	c := &cursor{rest: b[8:]}
 	size := c.u64()
@@ -125,7 +125,7 @@ func (f *File) heap(address uint64) ([]byte, error) {
 // which happens only in damaged files.
 func (f *File) symbols(address uint64, names []byte, seen map[uint64]bool, links *[]link) error {
 	if seen[address] {
-		return fmt.Errorf("the file is damaged: the group node at byte %d is reached twice", address)
+		return fmt.Errorf("the file is damaged: the group node at address %d is reached twice", address)
 	}
 	seen[address] = true
 	head, err := f.bytes(address, 8)
@@ -153,7 +153,7 @@ func (f *File) symbols(address uint64, names []byte, seen map[uint64]bool, links
 		}
 		return nil
 	}
-	return fmt.Errorf("the file is damaged: no group node at byte %d", address)
+	return fmt.Errorf("the file is damaged: no group node at address %d", address)
 }
 
 func (f *File) symbolNode(address, count uint64, names []byte, links *[]link) error {
@@ -166,7 +166,7 @@ func (f *File) symbolNode(address, count uint64, names []byte, links *[]link) er
 		c := &cursor{rest: b}
 		at, header, cache := c.u64(), c.u64(), c.u32()
 		if at >= uint64(len(names)) {
-			return fmt.Errorf("the file is damaged: a link at byte %d has no name", address)
+			return fmt.Errorf("the file is damaged: a link at address %d has no name", address)
 		}
 		name, _, _ := bytes.Cut(names[at:], []byte{0})
 		l := link{name: string(name), address: header}

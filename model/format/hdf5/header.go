@@ -46,7 +46,7 @@ func (f *File) elsewhere(m message) (message, error) {
 	if found, ok := find(messages, m.kind); ok && !found.shared {
 		return found, nil
 	}
-	return m, fmt.Errorf("the file is damaged: no message of type %#x at byte %d", m.kind, address)
+	return m, fmt.Errorf("the file is damaged: no message of type %#x at address %d", m.kind, address)
 }
 
 // find returns the first message of a kind.
@@ -79,7 +79,7 @@ func (f *File) messages(address uint64) ([]message, error) {
 		c := cursor{rest: start[8:]}
 		first = block{address + 16, uint64(c.u32())}
 	default:
-		err = fmt.Errorf("the file is damaged: no object header at byte %d", address)
+		err = fmt.Errorf("the file is damaged: no object header at address %d", address)
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (f *File) messages(address uint64) ([]message, error) {
 	blocks := []block{first}
 	for i := 0; i < len(blocks); i++ {
 		if i == maxBlocks {
-			return nil, fmt.Errorf("the file is damaged: the object header at byte %d has more than %d parts", address, maxBlocks)
+			return nil, fmt.Errorf("the file is damaged: the object header at address %d has more than %d parts", address, maxBlocks)
 		}
 		b, err := f.bytes(blocks[i].address, blocks[i].size)
 		if err != nil {

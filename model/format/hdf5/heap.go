@@ -39,7 +39,7 @@ func (f *File) fractalHeap(address uint64) (*fractalHeap, error) {
 	switch {
 	case string(b[:4]) != "FRHP" || h.columns == 0 || h.columns > 1<<12 || h.start == 0 || h.start&(h.start-1) != 0 || h.start > 1<<32 ||
 		largest < h.start || largest&(largest-1) != 0 || largest > 1<<32 || heapBits > 64 || h.rows > 64:
-		return nil, fmt.Errorf("the file is damaged: no heap at byte %d", address)
+		return nil, fmt.Errorf("the file is damaged: no heap at address %d", address)
 	case filters != 0:
 		return nil, errors.New("links in a compressed heap are not supported; save the data again with h5py")
 	}
@@ -47,7 +47,7 @@ func (f *File) fractalHeap(address uint64) (*fractalHeap, error) {
 	h.lenBytes = min((bits.Len64(largest)-1+7)/8, width(uint64(managed)))
 	h.directRows = bits.Len64(largest) - bits.Len64(h.start) + 2
 	if 1+h.offsetBytes+h.lenBytes > h.idBytes {
-		return nil, fmt.Errorf("the file is damaged: the heap at byte %d has IDs of %d bytes", address, h.idBytes)
+		return nil, fmt.Errorf("the file is damaged: the heap at address %d has IDs of %d bytes", address, h.idBytes)
 	}
 	return h, nil
 }
@@ -85,7 +85,7 @@ func (h *fractalHeap) place(block uint64, rows int, base, offset uint64, depth i
 		return 0, err
 	}
 	if string(b[:4]) != "FHIB" {
-		return 0, fmt.Errorf("the file is damaged: no heap block at byte %d", block)
+		return 0, fmt.Errorf("the file is damaged: no heap block at address %d", block)
 	}
 	c := &cursor{rest: b[head:]}
 	for row := range rows {
@@ -159,7 +159,7 @@ func (f *File) varying(element []byte, heaps map[uint64]map[uint32]string, left 
 	}
 	text, found := heap[number]
 	if !found || uint64(length) > uint64(len(text)) {
-		return "", fmt.Errorf("the file is damaged: its text is not in the heap at byte %d", address)
+		return "", fmt.Errorf("the file is damaged: its text is not in the heap at address %d", address)
 	}
 	return strings.TrimRight(text[:length], "\x00"), nil
 }
@@ -172,7 +172,7 @@ func (f *File) globalHeap(address uint64, left *int) (map[uint32]string, error) 
 	}
 	size := binary.LittleEndian.Uint64(head[8:])
 	if string(head[:4]) != "GCOL" || size < 16 || size > uint64(*left) {
-		return nil, fmt.Errorf("the file is damaged: no heap of text at byte %d", address)
+		return nil, fmt.Errorf("the file is damaged: no heap of text at address %d", address)
 	}
 	*left -= int(size)
 	b, err := f.bytes(address, size)

@@ -141,7 +141,7 @@ func (d *Dataset) add(c chunk) error {
 		return nil
 	}
 	if c.address > d.file.size || uint64(c.size) > d.file.size-c.address {
-		return fmt.Errorf("the file is damaged or incomplete: chunk %d, %d bytes at byte %d, lies beyond its end at %d", c.number, c.size, c.address, d.file.size)
+		return fmt.Errorf("the file is damaged or incomplete: chunk %d, %d bytes at address %d, lies beyond its end at %d", c.number, c.size, c.address, d.file.size)
 	}
 	d.layout.chunks = append(d.layout.chunks, c)
 	return nil
@@ -161,7 +161,7 @@ func (d *Dataset) sortChunks() error {
 // only in damaged files.
 func (d *Dataset) tree(address uint64, seen map[uint64]bool) error {
 	if seen[address] {
-		return fmt.Errorf("the file is damaged: the index node at byte %d is reached twice", address)
+		return fmt.Errorf("the file is damaged: the index node at address %d is reached twice", address)
 	}
 	seen[address] = true
 	head, err := d.file.bytes(address, 24)
@@ -169,7 +169,7 @@ func (d *Dataset) tree(address uint64, seen map[uint64]bool) error {
 		return err
 	}
 	if string(head[:4]) != "TREE" || head[4] != 1 {
-		return fmt.Errorf("the file is damaged: no chunk index at byte %d", address)
+		return fmt.Errorf("the file is damaged: no chunk index at address %d", address)
 	}
 	c := &cursor{rest: head[5:]}
 	level, count := c.u8(), uint64(c.u16())
@@ -234,7 +234,7 @@ func (d *Dataset) implicit(address uint64) error {
 	}
 	each, count := uint64(d.chunkBytes()), uint64(product(d.layout.grid))
 	if len(d.filters) > 0 || address > d.file.size || count > (d.file.size-address)/each {
-		return fmt.Errorf("the file is damaged or incomplete: %d chunks of %d bytes at byte %d lie beyond its end at %d", count, each, address, d.file.size)
+		return fmt.Errorf("the file is damaged or incomplete: %d chunks of %d bytes at address %d lie beyond its end at %d", count, each, address, d.file.size)
 	}
 	for i := range count {
 		d.layout.chunks = append(d.layout.chunks, chunk{number: int(i), address: address + i*each, size: uint32(each)})
@@ -256,7 +256,7 @@ func (d *Dataset) fixedArray(address uint64, bits int) error {
 	c.skip(1) // page bits, repeated in the layout
 	count, data := c.u64(), c.u64()
 	if string(b[:4]) != "FAHD" || bits > 30 || filtered && (entry < 13 || entry > 20) || !filtered && entry != 8 {
-		return fmt.Errorf("the file is damaged: no fixed array of chunks at byte %d", address)
+		return fmt.Errorf("the file is damaged: no fixed array of chunks at address %d", address)
 	}
 	all := uint64(1)
 	for k := range d.Shape {

@@ -33,7 +33,7 @@ func (f *File) records(address uint64, visit func(kind byte, record []byte) erro
 	root, count := c.u64(), int(c.u16())
 	t.record, t.left = record, c.u64()
 	if string(b[:4]) != "BTHD" || record == 0 || node < 10+record || depth > 16 || t.left > f.size/uint64(record) {
-		return fmt.Errorf("the file is damaged: no index at byte %d", address)
+		return fmt.Errorf("the file is damaged: no index at address %d", address)
 	}
 	most := (node - 10) / record // of a leaf
 	t.counts = width(uint64(most))
@@ -43,7 +43,7 @@ func (f *File) records(address uint64, visit func(kind byte, record []byte) erro
 		pointer := 8 + t.counts + t.totals[d-1]
 		most := uint64(max(0, (node-10-pointer)/(record+pointer)))
 		if all > 1<<56/(most+1) {
-			return fmt.Errorf("the file is damaged: the index at byte %d is too deep", address)
+			return fmt.Errorf("the file is damaged: the index at address %d is too deep", address)
 		}
 		all = (most+1)*all + most
 		t.totals = append(t.totals, width(all))
@@ -73,7 +73,7 @@ func (t *tree2) node(address uint64, count, depth int) error {
 		want = "BTIN"
 	}
 	if string(b[:4]) != want || b[5] != t.kind || uint64(count) > t.left {
-		return fmt.Errorf("the file is damaged: no index node at byte %d", address)
+		return fmt.Errorf("the file is damaged: no index node at address %d", address)
 	}
 	t.left -= uint64(count)
 	for i := range count {
@@ -89,7 +89,7 @@ func (t *tree2) node(address uint64, count, depth int) error {
 		child, n := c.u64(), int(c.uint(t.counts))
 		c.skip(t.totals[depth-1])
 		if n == 0 { // else a node could refer to itself endlessly
-			return fmt.Errorf("the file is damaged: the index at byte %d has an empty node", address)
+			return fmt.Errorf("the file is damaged: the index at address %d has an empty node", address)
 		}
 		if err := t.node(child, n, depth-1); err != nil {
 			return err
