@@ -65,7 +65,7 @@ func TestAdoptWeights(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(out, "config.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	adoptRefused(t, dataDir, "config.json is of format 0", out)
+	adoptRefused(t, dataDir, "config.json has format 0", out)
 }
 
 func TestAdoptRefuses(t *testing.T) {
