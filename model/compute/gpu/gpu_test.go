@@ -200,7 +200,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-func TestWatcherReturnsEachMeasurementOnce(t *testing.T) {
+func TestWatcherTellsEachMeasurementOnce(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "GPU-5f3c")
 	stub(t, "cat <<'E'\n"+twoGPUs+"E\n")
 	w := Watch(time.Hour)
@@ -385,7 +385,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-func TestInterruptedInstallResumes(t *testing.T) {
+func TestInterruptedInstallGoesOn(t *testing.T) {
 	x, dir := newIndex(t), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	o := x.options(dir)
