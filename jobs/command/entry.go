@@ -66,26 +66,7 @@ func walk(dir string, names []string, yield func(model.Point) error) error {
 		return err
 	}
 	defer f.Close()
-	last := 0
-	for offset := int64(0); ; {
-		points, next, err := f.Tail(offset)
-		if err != nil {
-			return err
-		}
-		for _, p := range points {
-			if p.Step <= last { // a resumed run repeats steps
-				continue
-			}
-			last = p.Step
-			if err := yield(only(p, names)); err != nil {
-				return err
-			}
-		}
-		if next == offset {
-			return nil
-		}
-		offset = next
-	}
+	return f.Each(func(p model.Point) error { return yield(only(p, names)) })
 }
 
 func seriesOf(dir string) ([]string, error) {

@@ -220,7 +220,7 @@ func openOrCreate(dir string, cfg model.Config, name string) (*folder.Folder, er
 func (r *foreign) append(f *folder.Folder) (added, last int, err error) {
 	next, same := 0, 0 // next sample; last step that matches
 	differs := errors.New("differs")
-	err = each(f, func(p model.Point) error {
+	err = f.Each(func(p model.Point) error {
 		if next >= len(r.samples) {
 			return differs
 		}

@@ -43,7 +43,7 @@ func pointsOf(t *testing.T, dir, id string) (all []model.Point, run model.Run) {
 	if run, err = f.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if err := each(f, func(p model.Point) error { all = append(all, p); return nil }); err != nil {
+	if err := f.Each(func(p model.Point) error { all = append(all, p); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all, run

@@ -24,30 +24,6 @@ import (
 	"slotscope/model/whole"
 )
 
-// each calls visit for the points of a run in ascending steps.
-func each(f *folder.Folder, visit func(model.Point) error) error {
-	last := 0
-	for at := int64(0); ; {
-		points, next, err := f.Tail(at)
-		if err != nil && next == at {
-			return err
-		}
-		for _, p := range points {
-			if p.Step <= last { // a resumed run drops repeated steps
-				continue
-			}
-			last = p.Step
-			if err := visit(p); err != nil {
-				return err
-			}
-		}
-		if next == at {
-			return nil
-		}
-		at = next
-	}
-}
-
 // HParams are the fields of a configuration by name.
 func HParams(c model.Config) map[string]any {
 	out := map[string]any{}
@@ -78,7 +54,7 @@ func TensorBoard(f *folder.Folder, dir string) (path string, err error) {
 	return path, writeFile(path, func(w io.Writer) error {
 		out := tensorboard.NewWriter(w, run.Created)
 		out.Start(run.Created, f.ID(), HParams(run.Config), compared)
-		if err := each(f, func(p model.Point) error {
+		if err := f.Each(func(p model.Point) error {
 			out.Scalars(p.Time, p.Step, p.Values)
 			return out.Err()
 		}); err != nil {
@@ -134,7 +110,7 @@ func Parquet(f *folder.Folder, path string) error {
 	var steps, times []int64
 	var names []string
 	var values []float64
-	err := each(f, func(p model.Point) error {
+	err := f.Each(func(p model.Point) error {
 		for _, name := range slices.Sorted(maps.Keys(p.Values)) {
 			steps, times = append(steps, int64(p.Step)), append(times, p.Time.UnixMicro())
 			names, values = append(names, name), append(values, p.Values[name])
@@ -204,7 +180,7 @@ func MLflow(f *folder.Folder, dir string) (path string, err error) {
 
 func mlflowMetrics(f *folder.Folder, dir string) error {
 	series := map[string]*strings.Builder{}
-	err := each(f, func(p model.Point) error {
+	err := f.Each(func(p model.Point) error {
 		for name, value := range p.Values {
 			if series[name] == nil {
 				series[name] = &strings.Builder{}

@@ -253,6 +253,30 @@ func (f *Folder) Tail(offset int64) ([]model.Point, int64, error) {
 	return tail(file, offset)
 }
 
+// Each calls visit for the readable points by ascending step. DamagedPoints counts the lines that it skips.
+func (f *Folder) Each(visit func(model.Point) error) error {
+	last := 0
+	for offset := int64(0); ; {
+		points, next, err := f.Tail(offset)
+		if err != nil && next == offset { // otherwise damaged lines, after which it continues
+			return err
+		}
+		for _, p := range points {
+			if p.Step <= last { // a resumed run repeats steps
+				continue
+			}
+			last = p.Step
+			if err := visit(p); err != nil {
+				return err
+			}
+		}
+		if next == offset {
+			return nil
+		}
+		offset = next
+	}
+}
+
 // Series lists the sorted names of the series in the points; it ignores damaged lines.
 func (f *Folder) Series() ([]string, error) {
 	file, err := f.root.Open(pointsFile)

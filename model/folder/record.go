@@ -71,29 +71,18 @@ func (f *Folder) Thin(to *Folder, stride int) error {
 	}
 	var held *model.Point
 	least := math.MaxInt
-	var offset int64
-	for {
-		points, next, err := f.Tail(offset)
-		if err != nil {
-			return err
-		}
-		if next == offset {
-			break
-		}
-		for _, p := range points {
-			said := ofModel(p)
-			least = min(least, said)
+	err = f.Each(func(p model.Point) error {
+		said := ofModel(p)
+		least = min(least, said)
+		if p.Step == 1 || p.Step%stride == 0 || said > least+1 {
 			held = nil
-			if p.Step == 1 || p.Step%stride == 0 || said > least+1 {
-				err = out.Append(rounded(p))
-			} else {
-				held = &p
-			}
-			if err != nil {
-				return err
-			}
+			return out.Append(rounded(p))
 		}
-		offset = next
+		held = &p
+		return nil
+	})
+	if err != nil {
+		return errors.Join(err, out.Close())
 	}
 	if held != nil {
 		if err := out.Append(rounded(*held)); err != nil {

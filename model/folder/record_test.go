@@ -3,6 +3,7 @@
 package folder_test
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -61,6 +62,52 @@ func TestThin(t *testing.T) {
 	}
 	if v := kept[0].Values; math.Abs(v["total"]-0.0031416) > 1e-12 || !math.IsInf(v["recon"], 1) {
 		t.Errorf("values %v", v)
+	}
+}
+
+// TestThinWithDamage: damaged lines are left out, and the rest is copied.
+func TestThinWithDamage(t *testing.T) {
+	f, err := folder.Create(filepath.Join(t.TempDir(), "a"), model.Config{Model: "hrr"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	points, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 5; step++ {
+		if err := points.Append(model.Point{Step: step, Values: map[string]float64{"total": 0.25}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := points.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(f.Dir(), "points.jsonl")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(content, []byte("\n")) // the first is the header
+	lines[3][2] ^= 1
+	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	to, err := folder.Create(filepath.Join(t.TempDir(), "b"), f.Config(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	if err := f.Thin(to, 1); err != nil {
+		t.Fatal(err)
+	}
+	var steps []int
+	if err := to.Each(func(p model.Point) error { steps = append(steps, p.Step); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := f.DamagedPoints(); err != nil || lost != 1 || !slices.Equal(steps, []int{1, 2, 4, 5}) {
+		t.Errorf("%d damaged, copied steps %v, %v", lost, steps, err)
 	}
 }
 
