@@ -141,13 +141,13 @@ func logTicks(s scale, room int) []float64 {
 	return ticks
 }
 
-// Number formats a value with at most four significant digits: 0.25, 1,500, 2e-5, −3; – if it is not a number.
+// Number formats a value with at most four significant digits: 0.25, 1,500, 2e-5, −3, ∞; – if it is not a number.
 func Number(v float64) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v):
 		return "–"
 	case math.IsInf(v, 0):
-		return strings.Replace(strconv.FormatFloat(v, 'f', -1, 64), "-", "−", 1)
+		return strings.NewReplacer("+Inf", "∞", "-Inf", "−∞").Replace(strconv.FormatFloat(v, 'f', -1, 64))
 	case size != 0 && (size < 1e-3 || size >= 1e6):
 		return exponent(v)
 	case size >= 1000:

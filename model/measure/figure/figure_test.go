@@ -283,7 +283,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.25: "0.25", -3: "−3", 1500: "1,500", 999999: "999,999", 2e-5: "2e−5", 1e6: "1e6", -1.5e7: "−1.5e7", 1.0 / 3: "0.3333", inf: "+Inf", 12.3456: "12.35"} {
+	for v, want := range map[float64]string{0: "0", 0.25: "0.25", -3: "−3", 1500: "1,500", 999999: "999,999", 2e-5: "2e−5", 1e6: "1e6", -1.5e7: "−1.5e7", 1.0 / 3: "0.3333", inf: "∞", -inf: "−∞", 12.3456: "12.35"} {
 		if got := figure.Number(v); got != want {
 			t.Errorf("%v: got %s, want %s", v, got, want)
 		}

@@ -134,7 +134,7 @@ func (c Cell) Match() (equivalent bool, why string) {
 	case !(c.Half <= half+negligible):
 		return false, fmt.Sprintf("Not shown to be equivalent: our interval (± %.3g) is wider than the published one (± %s).", c.Half, c.Published.half)
 	case !(math.Abs(d) <= half+negligible):
-		return false, fmt.Sprintf("Not equivalent: the difference (%+.2g) exceeds the published ± %s.", d, c.Published.half)
+		return false, fmt.Sprintf("Not equivalent: the difference (%s) exceeds the published ± %s.", strings.Replace(fmt.Sprintf("%+.2g", d), "-", "−", 1), c.Published.half)
 	}
 	return true, ""
 }

@@ -59,6 +59,7 @@ func TestMatch(t *testing.T) {
 		{cell(3, 0.85, 0.05), true, ""},
 		{cell(3, 0.90, 0.05), true, ""}, // at both limits
 		{cell(5, 0.91, 0.01), false, "Not equivalent: the difference (+0.06) exceeds the published ± 0.05."},
+		{cell(5, 0.79, 0.01), false, "Not equivalent: the difference (−0.06) exceeds the published ± 0.05."},
 		{cell(5, 0.85, 0.06), false, "Not shown to be equivalent: our interval (± 0.06) is wider than the published one (± 0.05)."},
 		{cell(2, 0.85, 0.01), false, "No claim: 2 seeds instead of at least 3."},
 		{cell(1, 0.85, math.NaN(), "preset tiny instead of paper"), false, "No claim: 1 seed instead of at least 3, preset tiny instead of paper."},
