@@ -46,6 +46,29 @@ func TestOwnParquet(t *testing.T) {
 	}
 }
 
+// TestDuckDB reads a file that DuckDB wrote: decimals keep their point, dates are days, and images are a BLOB column.
+func TestDuckDB(t *testing.T) {
+	source, err := openOwn(t, "testdata/parquet/duckdb.parquet")
+	source = opened(t, source, err)
+	want := []Factor{
+		{"size", []string{"0.25", "1.25", "2.25"}}, {"mass", []string{"-0.5", "0.5"}},
+		{"taken", []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}}, {"label", []string{"cube", "größe", "small ball"}},
+		{"class", []string{"0", "1", "2", "3", "4", "5"}}, {"round", []string{"0", "1"}},
+	}
+	info := source.Info()
+	if diff := cmp.Diff(want, info.Factors); diff != "" || info.Len != 24 || info.C != 3 {
+		t.Fatalf("%d images of %d channels: %s", info.Len, info.C, diff)
+	}
+	names := []uint16{1, 0, 2} // of größe, cube, small ball
+	for n := range 24 {
+		k := uint16(n)
+		if got := source.Labels()[6*n : 6*n+6]; !slices.Equal(got, []uint16{k % 3, k % 2, k % 4, names[k%3], k % 6, k % 2}) {
+			t.Errorf("row %d has classes %v", n, got)
+		}
+	}
+	patterned(t, stream(t, source, 0), 0)
+}
+
 func TestOwnParquetRefused(t *testing.T) {
 	_, err := openOwn(t, "testdata/parquet/lists.parquet")
 	expect.Says(t, err, "lists.parquet", `"maybe"`, "null")
