@@ -45,17 +45,33 @@ func (s Scores) EvalFlags() []string {
 // ScoresVersion is the version of Scores that this program writes. Version 0 had only step, images and PSNR.
 const ScoresVersion = 1
 
+// ScoresFormat is the version of a Scores file. Reading a newer one than ScoresVersion fails, because its fields may mean something else.
+type ScoresFormat int
+
+// UnmarshalJSON reads a version up to ScoresVersion.
+func (v *ScoresFormat) UnmarshalJSON(b []byte) error {
+	n, err := strconv.Atoi(string(b))
+	if err != nil || n < 0 {
+		return fmt.Errorf("version: %s is not a whole number ≥ 0", b)
+	}
+	if n > ScoresVersion {
+		return fmt.Errorf("version %d is newer than this program's (%d); update Slotscope to read it", n, ScoresVersion)
+	}
+	*v = ScoresFormat(n)
+	return nil
+}
+
 // Scores holds a run's measurements on its evaluation set, stored in scores.json in the run's folder. The fields Version to PSNR are
 // written when training ends; `slotscope eval` fills the others, which are nil if they do not apply to the model.
 //
 // Shapes use the paper's letters: m slots, k entries, F factors. Rows and columns by factor always include all F; those of factors
 // that were left out hold undefined scores.
 type Scores struct {
-	Version int     `json:"version"`
-	Step    int     `json:"step"`
-	Images  int     `json:"images"` // drawn at random with the seed
-	Seed    int64   `json:"seed"`
-	PSNR    float64 `json:"psnr"` // dB, mean over images
+	Version ScoresFormat `json:"version"`
+	Step    int          `json:"step"`
+	Images  int          `json:"images"` // drawn at random with the seed
+	Seed    int64        `json:"seed"`
+	PSNR    float64      `json:"psnr"` // dB, mean over images
 
 	PSNRInterval *Interval     `json:"psnr_interval,omitempty"` // interval of the mean over images, dB
 	Metrics      *Metrics      `json:"metrics,omitempty"`

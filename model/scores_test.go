@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +38,21 @@ func TestScoresOfFinishedRun(t *testing.T) {
 	}
 	if s.Step != 200 || s.Images != 100 || s.PSNR != 21.5 || s.Version != 0 || s.Metrics != nil || s.Usage != nil || s.Noise != nil || s.Swap != nil {
 		t.Errorf("read %+v", s)
+	}
+}
+
+// TestScoresOfNewerVersion: scores of a newer program version are an error, not an evaluation without results.
+func TestScoresOfNewerVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"version": 99}`: "version 99 is newer than this program's (1); update Slotscope to read it",
+		`{"version": -1}`: "version: -1 is not a whole number ≥ 0", `{"version": "1"}`: `version: "1" is not a whole number ≥ 0`,
+		`{"version": 1, "step": 5}`: "", `{"version": 0, "step": 5}`: "",
+	} {
+		var s Scores
+		err := ReadJSON(strings.NewReader(text), &s)
+		if want == "" && (err != nil || s.Step != 5) || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %+v, %v", text, s, err)
+		}
 	}
 }
 
