@@ -476,7 +476,7 @@ func TestDatasetErrors(t *testing.T) {
 		{api + "images/-1.png", 422, "there is no image -1"},
 		{api + "images/one.png", 422, `\"one\" is not an image number`},
 		{api + "images.png?classes=0.12.0.0.0.0", 422, "there is no class 12 of wall_hue; its classes are 0 to 9"},
-		{api + "images.png?classes=1", 422, "1 classes given for the 6 factors"},
+		{api + "images.png?classes=1", 422, "1 class given for the 6 factors"},
 		{api + "images.png", 422, "choose an image by index"},
 		{api + "images/7.png?x=9", 422, `\"9\" is not a whole number from 1 to 8`},
 		{api + "images/7.png?x=0", 422, `\"0\"`},

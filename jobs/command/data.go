@@ -275,7 +275,12 @@ func explain(w io.Writer, info data.Info) {
 		fmt.Fprintln(w, oneLine(info.Note))
 	}
 	for _, f := range info.Factors {
-		fmt.Fprintf(w, "  %-20s %3d values: %s … %s\n", oneLine(f.Name), len(f.Values), oneLine(f.Values[0]), oneLine(f.Values[len(f.Values)-1]))
+		first, last := oneLine(f.Values[0]), oneLine(f.Values[len(f.Values)-1])
+		if len(f.Values) == 1 {
+			fmt.Fprintf(w, "  %-20s   1 value:  %s\n", oneLine(f.Name), first)
+			continue
+		}
+		fmt.Fprintf(w, "  %-20s %3d values: %s … %s\n", oneLine(f.Name), len(f.Values), first, last)
 	}
 	if len(info.Factors) == 0 {
 		fmt.Fprintln(w, "  no factors: the dataset can be used for training, but not for metrics that need factors")

@@ -63,7 +63,8 @@ func (i Info) CheckIndex(index int) error {
 // CheckClasses returns an error, which names the factor, unless the tuple gives every factor one of its classes.
 func (i Info) CheckClasses(classes []int) error {
 	if len(classes) != len(i.Factors) {
-		return model.Invalid{"classes": fmt.Sprintf("%d classes given for the %d factors of %s; give one class per factor", len(classes), len(i.Factors), i.Name)}
+		return model.Invalid{"classes": fmt.Sprintf("%s given for the %s of %s; give one class per factor",
+			countOf(len(classes), "class", "classes"), countOf(len(i.Factors), "factor", "factors"), i.Name)}
 	}
 	for f, c := range classes {
 		if last := len(i.Factors[f].Values) - 1; c < 0 || c > last {

@@ -38,7 +38,7 @@ export function readTuple(text, data) {
     return { error: `“${odd}” is not a class; give one whole number per factor.` };
   }
   if (parts.length !== data.factors.length) {
-    return { error: `${parts.length} classes given for the ${data.factors.length} factors of ${data.name}; give one class per factor.` };
+    return { error: `${counted(parts.length, "class", "classes")} given for the ${counted(data.factors.length, "factor", "factors")} of ${data.name}; give one class per factor.` };
   }
   const classes = parts.map(Number);
   const sizes = data.factors.map((factor) => factor.values.length);
@@ -48,6 +48,8 @@ export function readTuple(text, data) {
   }
   return { index: indexOf(classes, sizes) };
 }
+
+const counted = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 
 /** readSeed parses a typed seed: {seed}, or {error} with a sentence. */
 export function readSeed(text) {

@@ -24,7 +24,7 @@ test('typed values are parsed or rejected with a sentence', () => {
   assert.deepEqual(readTuple('1.2', data), { index: 5 });
   assert.deepEqual(readTuple('1, 2', data), { index: 5 });
   assert.equal(readTuple('2.0', data).error, 'There is no class 2 of floor_hue; its classes are 0 to 1.');
-  assert.equal(readTuple('1', data).error, '1 classes given for the 2 factors of toy; give one class per factor.');
+  assert.equal(readTuple('1', data).error, '1 class given for the 2 factors of toy; give one class per factor.');
   assert.equal(readTuple('1.x', data).error, '“x” is not a class; give one whole number per factor.');
   assert.deepEqual(readSeed('7'), { seed: 7 });
   for (const text of ['', '-1', '1.5', '2147483648', 'x']) assert.ok(readSeed(text).error, text);
