@@ -25,6 +25,7 @@ type Evaluation struct {
 	Effort   string    `json:"effort,omitempty"`   // Quick or Full
 	Flags    []string  `json:"flags,omitempty"`    // flags of `slotscope eval` besides the effort
 	Now      bool      `json:"now,omitempty"`      // start without waiting for a device
+	Replace  bool      `json:"replace,omitempty"`  // a quick evaluation may replace full scores
 	Executor string    `json:"executor,omitempty"` // Slurm if the training job also evaluates the run
 	PID      int       `json:"pid,omitempty"`      // of the current or last evaluation process
 	Asked    time.Time `json:"asked,omitzero"`     // when it was queued

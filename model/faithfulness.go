@@ -38,7 +38,7 @@ type TrueHRR struct {
 
 // TrueHRROf returns the ideal scores for m slots in d components with a binding.
 //
-//	cos(ṽᵢ, qᵢ) ≈ 1/√(1+m)            ṽᵢ = qᵢ ⊗ (sᵢ† ⊗ sᵢ) + Σ_{j≠i} sᵢ† ⊗ sⱼ ⊗ qⱼ: m noise terms of norm 1 beside qᵢ
+//	cos(ṽᵢ, qᵢ) ≈ 1/√(1+m)            ṽᵢ = qᵢ ⊗ (sᵢ† ⊗ sᵢ) + Σ_{j≠i} sᵢ† ⊗ sⱼ ⊗ qⱼ: qᵢ plus m noise terms of norm 1
 //
 // Permutations have an exact inverse, so m−1 noise terms; concatenation retrieves ⌊d/m⌋ of d components without noise: 1/√m for both.
 func TrueHRROf(m, d int, binding string) TrueHRR {

@@ -39,16 +39,16 @@ func (c Config) Exact() string {
 // PrecisionNames returns the available precisions, the default first.
 func PrecisionNames() []string { return []string{TF32, Float32, BF16, BF16x3} }
 
-// ModelNames are the models: the paper's, then others of the field.
+// ModelNames returns the models: the paper's, then others from the literature.
 func ModelNames() []string {
 	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae", "factorvae", "annealedvae", "dipvae1", "dipvae2", "tripod"}
 }
 
-// External is the model of runs that another program trained: they have points and no checkpoints, or are adopted, with a program that
-// encodes and decodes for them.
+// External is the model of runs trained by another program. They have points but no checkpoints, or are adopted with a program that encodes
+// and decodes for them.
 const External = "external"
 
-// ModelTitle is the name of a model as the literature writes it.
+// ModelTitle returns a model's name as written in the literature.
 func ModelTitle(name string) string {
 	if title, ok := modelTitles[name]; ok {
 		return title
@@ -59,15 +59,15 @@ func ModelTitle(name string) string {
 var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE", "ae": "AE", "bioae": "BioAE",
 	"factorvae": "FactorVAE", "annealedvae": "AnnealedVAE", "dipvae1": "DIP-VAE-I", "dipvae2": "DIP-VAE-II", "tripod": "Tripod"}
 
-// Discrete says whether the model's slots take codes, k to choose from; else each holds a real number.
+// Discrete reports whether the model's slots hold one of k codes; otherwise each holds a real number.
 func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.OwnCodebooks() }
 
-// OwnCodebooks says whether every slot has k codes of its own to choose from, which stand for numbers where the model is ours.
+// OwnCodebooks reports whether every slot has its own k codes; unless the model is External, they stand for numbers.
 func (c Config) OwnCodebooks() bool {
 	return c.Model == "qlae" || c.Model == "tripod" || c.Model == External && c.K > 0
 }
 
-// Grid are the values that codes of Tripod's slots stand for, [k]: evenly from −1 to 1.
+// Grid returns the values of Tripod's codes, [k]: evenly spaced from −1 to 1.
 func (c Config) Grid() []float32 {
 	out := make([]float32, c.K)
 	for j := range out {
@@ -76,12 +76,12 @@ func (c Config) Grid() []float32 {
 	return out
 }
 
-// Variational says whether the model's encoder writes a posterior: the mean and the log variance of every latent.
+// Variational reports whether the model's encoder outputs a posterior: the mean and log variance of every latent.
 func (c Config) Variational() bool { return variational[c.Model] }
 
 var variational = map[string]bool{"betavae": true, "betatcvae": true, "factorvae": true, "annealedvae": true, "dipvae1": true, "dipvae2": true}
 
-// Entries counts the codebook's entries: k, or m·k where every slot has a codebook of its own; 0 without codebook.
+// Entries returns the number of codebook entries: k, or m·k if every slot has its own codebook; 0 without a codebook.
 func (c Config) Entries() int {
 	if c.OwnCodebooks() {
 		return c.M * c.K
@@ -89,7 +89,7 @@ func (c Config) Entries() int {
 	return c.K
 }
 
-// Entry is the number, from 0, of the entry that a code of a slot stands for.
+// Entry returns the index, from 0, of the codebook entry of a slot's code.
 func (c Config) Entry(slot, code int) int {
 	if c.OwnCodebooks() {
 		return slot*c.K + code
@@ -97,7 +97,7 @@ func (c Config) Entry(slot, code int) int {
 	return code
 }
 
-// PresetNames are the widths of network on offer, smallest first.
+// PresetNames returns the presets, smallest network first.
 func PresetNames() []string { return []string{"tiny", "small", "paper"} }
 
 type preset struct {

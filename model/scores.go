@@ -98,6 +98,9 @@ type Scores struct {
 // Evaluated reports whether `slotscope eval` has measured the scores that the dataset allows.
 func (s Scores) Evaluated() bool { return s.Metrics != nil || s.NoFactors != "" }
 
+// Full reports whether the scores are of a full evaluation, which a quick one must not replace unless the user asks for it.
+func (s Scores) Full() bool { return s.Evaluated() && s.Effort != Quick }
+
 // HeldOut holds measurements on the images outside a run's selection of a dataset, which may include factor combinations that the
 // model has never seen.
 type HeldOut struct {

@@ -181,7 +181,7 @@ func TestPlanInABrowser(t *testing.T) {
 	b.Focus("[name=search][value=random]")
 	b.Do(chromedp.KeyEvent(" "))
 	b.Until("random search shows its fields", `!document.querySelector('[data-search=random]').hidden`)
-	b.Until("twenty draws from two settings are rejected with a reason", `document.querySelector('[data-testid=estimate]').textContent.includes('only 2 different settings')`)
+	b.Until("twenty draws from two settings are rejected with a reason", `document.querySelector('[data-testid=estimate]').textContent.includes('more than the 2 distinct settings')`)
 	b.Click("[name=race]")
 	b.Until("the race shows its field for seeds", `!document.querySelector('[data-race]').hidden`)
 }

@@ -9,7 +9,7 @@ import (
 
 var (
 	server  = Worker{}
-	visitor = Worker{Stopped: true}
+	resumer = Worker{Stopped: true}
 	shell   = Worker{Stopped: true, Orphans: true}
 	again   = Worker{Stopped: true, Orphans: true, Retry: true}
 	cluster = Worker{Stopped: true, Orphans: true, Most: 3}
@@ -24,12 +24,12 @@ func TestNext(t *testing.T) {
 		tries int
 		want  map[string]Action // by worker; the others wait
 	}{
-		{Planned, "", false, 0, map[string]Action{"server": Begin, "visitor": Begin, "shell": Begin, "again": Begin, "cluster": Begin}},
-		{Planned, "", false, 3, map[string]Action{"server": Begin, "visitor": Begin, "shell": Begin, "again": Begin}},
-		{Halted, model.Interrupted, false, 1, map[string]Action{"server": Continue, "visitor": Continue, "shell": Continue, "again": Continue, "cluster": Continue}},
-		{Halted, model.Interrupted, false, 3, map[string]Action{"server": Continue, "visitor": Continue, "shell": Continue, "again": Continue}},
+		{Planned, "", false, 0, map[string]Action{"server": Begin, "resumer": Begin, "shell": Begin, "again": Begin, "cluster": Begin}},
+		{Planned, "", false, 3, map[string]Action{"server": Begin, "resumer": Begin, "shell": Begin, "again": Begin}},
+		{Halted, model.Interrupted, false, 1, map[string]Action{"server": Continue, "resumer": Continue, "shell": Continue, "again": Continue, "cluster": Continue}},
+		{Halted, model.Interrupted, false, 3, map[string]Action{"server": Continue, "resumer": Continue, "shell": Continue, "again": Continue}},
 		{Halted, model.Interrupted, true, 0, nil},
-		{Halted, model.Stopped, false, 0, map[string]Action{"visitor": Continue, "shell": Continue, "again": Continue, "cluster": Continue}},
+		{Halted, model.Stopped, false, 0, map[string]Action{"resumer": Continue, "shell": Continue, "again": Continue, "cluster": Continue}},
 		{Halted, model.Stopped, true, 0, nil},
 		{Live, model.Queued, false, 0, map[string]Action{"shell": Continue, "again": Continue, "cluster": Continue}},
 		{Live, "", false, 0, map[string]Action{"shell": Continue, "again": Continue, "cluster": Continue}},
@@ -41,11 +41,11 @@ func TestNext(t *testing.T) {
 		{Failed, model.Failed, true, 0, nil},
 		{Failed, model.Failed, false, 1, nil},
 		{Failed, model.Finished, false, 0, nil}, // its evaluation failed
-		{Unmeasured, model.Finished, false, 5, map[string]Action{"server": Measure, "visitor": Measure, "shell": Measure, "again": Measure, "cluster": Measure}},
+		{Unmeasured, model.Finished, false, 5, map[string]Action{"server": Measure, "resumer": Measure, "shell": Measure, "again": Measure, "cluster": Measure}},
 		{Unmeasured, model.Finished, true, 0, nil},
 		{Done, model.Finished, false, 0, nil},
 	} {
-		for name, w := range map[string]Worker{"server": server, "visitor": visitor, "shell": shell, "again": again, "cluster": cluster} {
+		for name, w := range map[string]Worker{"server": server, "resumer": resumer, "shell": shell, "again": again, "cluster": cluster} {
 			want := c.want[name]
 			if want == "" {
 				want = Wait
@@ -60,7 +60,7 @@ func TestNext(t *testing.T) {
 
 // TestNextInARace: items that wait for their seed or have lost are neither started nor resumed; running items may end and are evaluated.
 func TestNextInARace(t *testing.T) {
-	for _, w := range []Worker{server, visitor, shell, again, cluster} {
+	for _, w := range []Worker{server, resumer, shell, again, cluster} {
 		for _, s := range []Standing{
 			{Stage: Planned, Later: true},
 			{Stage: Halted, Later: true, Found: Found{Run: model.Run{Status: model.Status{State: model.Interrupted}}}},

@@ -317,7 +317,7 @@ func TestSettle(t *testing.T) {
 		if n, ok := factors[dataset]; ok {
 			return n, nil
 		}
-		return 0, fmt.Errorf("there is no dataset %q", dataset)
+		return 0, fmt.Errorf("no dataset %q", dataset)
 	}
 	p := Plan{Name: "latents", Preset: "tiny", Parts: []Part{{Name: "main", Models: []string{"qlae", "hrr"}, Datasets: []string{"shapes3d", "mine", "mine[a=1]", "isaac3d[a=1]"}, Seeds: []int64{0}}}}
 	settled, err := p.Settle(count)

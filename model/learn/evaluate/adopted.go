@@ -145,7 +145,7 @@ func squares(x []float32, pixels []byte) *tensors.Tensor {
 }
 
 func (n *net) drawn(x []float32) *tensors.Tensor {
-	if x == nil { // an error is returned with it
+	if x == nil { // nil comes with an error
 		return nil
 	}
 	return tensors.FromFlatDataAndDimensions(x, batchSize, n.image.H, n.image.W, n.image.C)

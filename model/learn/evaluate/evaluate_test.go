@@ -137,7 +137,7 @@ func TestShippedCheckpoint(t *testing.T) {
 		t.Errorf("scores of step %d on %d images by seed %d on %q in %v s", s.Step, s.Images, s.Seed, s.Engine, s.Seconds)
 	}
 	if s.PSNR < 26 || s.PSNR > 28.5 || float64(s.PSNRInterval.Low) > s.PSNR || float64(s.PSNRInterval.High) < s.PSNR {
-		t.Errorf("PSNR is %v, %v; the checkpoint's card says 27.3", s.PSNR, s.PSNRInterval)
+		t.Errorf("PSNR is %v, %v; want 27.3, as in the checkpoint's card", s.PSNR, s.PSNRInterval)
 	}
 	checkUsage(t, s.Usage, r)
 	checkNoise(t, s.Noise, s.PSNR)

@@ -197,7 +197,7 @@ func TestFailureIsToldOnce(t *testing.T) {
 		t.Fatalf("%v, %v: %+v", err, statusErr, status)
 	}
 	if said := log.String(); strings.Contains(said, "no-such-set") || !strings.Contains(said, "state=failed") {
-		t.Errorf("the log says %s", said)
+		t.Errorf("log: %s", said)
 	}
 }
 

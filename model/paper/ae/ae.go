@@ -1,4 +1,4 @@
-// Package ae implements the models, the paper's and others of the field, as graph functions over a variable store, one file per model.
+// Package ae implements the paper's model and others from the literature as graph functions over a variable store, one file per model.
 package ae
 
 import (

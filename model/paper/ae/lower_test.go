@@ -32,6 +32,8 @@ func TestModelsAreProgramsOfXLA(t *testing.T) {
 		"random binding":         {"hrr", func(c *model.Config) { c.Binding = "random" }},
 		"permutation binding":    {"hrr", func(c *model.Config) { c.Binding = "permutation" }},
 		"concat binding":         {"hrr", func(c *model.Config) { c.Binding = "concat" }},
+		"FFTs":                   {"hrr", func(c *model.Config) { c.D, c.K = 2048, 4 }},
+		"FFTs, exact inverse":    {"hrr", func(c *model.Config) { c.D, c.K, c.Inverse = 2048, 4, "exact" }},
 	}
 	for _, name := range model.ModelNames() {
 		cases[name] = struct {

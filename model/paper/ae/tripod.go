@@ -40,7 +40,7 @@ func (t *Tripod) Draw(rng *rand.Rand, out []float32) {
 	}
 }
 
-// tripod is what the model makes of a batch on the way to its objective.
+// tripod holds the intermediate results of a forward pass.
 type tripod struct {
 	z, std             *Node // [B, m], [m]
 	slots              latent.Slots

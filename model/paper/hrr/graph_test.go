@@ -8,11 +8,12 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"slotscope/model/paper/hrr"
+	"slotscope/model/paper/hrr/hrrtest"
 )
 
 const m, d, batch = 4, 24, 3
 
-// world is m symbols with a batch of bundles and of values, as rows and as tensors.
+// world holds m symbols and a batch of bundles and of values, as rows and as tensors.
 type world struct {
 	symbols, z, values                  [][]float32
 	symbolTensor, zTensor, valuesTensor *tensors.Tensor
@@ -37,7 +38,7 @@ func newWorld() (w world) {
 	return w
 }
 
-// Both operands of the product, the constant and the gathered one, agree with the definition on slices.
+// Both operands of the product, constant and gathered, agree with the definition on slices.
 func TestUnbindAllAndBindAll(t *testing.T) {
 	w := newWorld()
 	constant := hrr.Circulants(flatten(w.symbols), m)
@@ -50,10 +51,10 @@ func TestUnbindAllAndBindAll(t *testing.T) {
 	for b := range batch {
 		pairs := make([][]float32, m)
 		for i, s := range w.symbols {
-			unbound = append(unbound, hrr.Unbind(s, w.z[b]))
-			pairs[i] = hrr.Bind(s, w.values[b*m+i])
+			unbound = append(unbound, hrrtest.Unbind(s, w.z[b]))
+			pairs[i] = hrrtest.Bind(s, w.values[b*m+i])
 		}
-		bundled = append(bundled, hrr.Bundle(pairs...))
+		bundled = append(bundled, hrrtest.Bundle(pairs...))
 	}
 	const tol = 2e-6 // 24 products of float32 numbers below 1
 	for i, want := range [][]float32{flatten(unbound), flatten(unbound), flatten(bundled), flatten(bundled)} {
@@ -71,11 +72,11 @@ func TestExactOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := hrr.Involution(inverse)
-		same(t, data[i*d:(i+1)*d], want, 1e-4*norm(widen(want))) // the weakest frequency magnifies rounding some hundredfold
+		same(t, data[i*d:(i+1)*d], want, 1e-4*norm(widen(want))) // the weakest frequency magnifies rounding about a hundredfold
 	}
 }
 
-// The gathered circulants carry the gradient of every symbol: against central differences of ‖ẑ‖²/2 in float64 on the host.
+// The gradient of every symbol through the gathered circulants matches central differences of ‖ẑ‖²/2 in float64 on the host.
 func TestCirculantsOfGradient(t *testing.T) {
 	w := newWorld()
 	got := MustExecOnce(engine(t), func(symbols, values *Node) *Node {
@@ -91,7 +92,7 @@ func TestCirculantsOfGradient(t *testing.T) {
 	}
 }
 
-// energy is Σ_b ‖ẑ_b‖² with component n of symbol i moved by h.
+// energy returns Σ_b ‖ẑ_b‖² with component n of symbol i moved by h.
 func (w world) energy(i, n int, h float64) (sum float64) {
 	for b := range batch {
 		pairs := make([][]float64, m)
@@ -100,9 +101,9 @@ func (w world) energy(i, n int, h float64) (sum float64) {
 			if j == i {
 				s64[n] += h
 			}
-			pairs[j] = hrr.Bind(s64, widen(w.values[b*m+j]))
+			pairs[j] = hrrtest.Bind(s64, widen(w.values[b*m+j]))
 		}
-		for _, v := range hrr.Bundle(pairs...) {
+		for _, v := range hrrtest.Bundle(pairs...) {
 			sum += v * v
 		}
 	}

@@ -1,5 +1,5 @@
-// Package hrr implements the algebra of holographic reduced representations: binding, unbinding, bundling and their inverses, both
-// on slices, as the reference, and on graph nodes, for all slots at once.
+// Package hrr implements the algebra of holographic reduced representations. Symbols, their inverses and circulant matrices are computed
+// on slices; binding, unbinding and bundling on graph nodes, for all slots at once: with circulants or with FFTs.
 package hrr
 
 import (
@@ -13,28 +13,6 @@ import (
 // Float is a component of a vector.
 type Float interface{ ~float32 | ~float64 }
 
-// Bind returns the circular convolution of a and b by its definition; both have length d.
-//
-//	(a ⊗ b)_n = Σ_j a_j b_{(n-j) mod d}         paper, “Preliminaries of HRR vectors”
-func Bind[T Float](a, b []T) []T {
-	d := len(mustMatch(a, b))
-	out := make([]T, d)
-	for n := range out {
-		var sum float64
-		for j := range a {
-			sum += float64(a[j]) * float64(b[mod(n-j, d)])
-		}
-		out[n] = T(sum)
-	}
-	return out
-}
-
-// BindFFT computes Bind as a product of spectra: a ⊗ b = F⁻¹(F a ∘ F b), in d log d steps.
-func BindFFT[T Float](a, b []T) []T {
-	mustMatch(a, b)
-	return combine(a, b, func(a, b complex128) complex128 { return a * b })
-}
-
 // Involution returns the approximate inverse: s†_n = s_{-n mod d}.
 func Involution[T Float](s []T) []T {
 	out := make([]T, len(s))
@@ -43,13 +21,6 @@ func Involution[T Float](s []T) []T {
 	}
 	return out
 }
-
-// Unbind retrieves a noisy value from a bundle by circular correlation.
-//
-//	ṽ = s† ⊗ z                                  paper, Algorithm 1, line 2
-//
-// With m unit pairs bundled, the noise variance per component is about m/d and the signal's 1/d: an SNR of 1/m.
-func Unbind[T Float](s, z []T) []T { return Bind(Involution(s), z) }
 
 // ExactInverse returns the exact inverse, F(s⁻¹) = conj(F s) / |F s|², for which s⁻¹ ⊗ (s ⊗ v) = v. It returns an error if the spectrum
 // of s contains a zero.
@@ -76,36 +47,6 @@ func Unit[T Float](s []T) []T {
 		}
 		return c / complex(math.Hypot(real(c), imag(c)), 0)
 	})
-}
-
-// Bundle returns the superposition Σ_i v_i of vectors of equal length.
-func Bundle[T Float](vectors ...[]T) []T {
-	if len(vectors) == 0 {
-		return nil
-	}
-	sum := make([]T, len(vectors[0]))
-	for _, v := range vectors {
-		mustMatch(sum, v)
-		for n := range v {
-			sum[n] += v[n]
-		}
-	}
-	return sum
-}
-
-// Similarity returns the cosine of the angle between a and b; 0 if either is 0.
-func Similarity[T Float](a, b []T) float64 {
-	mustMatch(a, b)
-	var ab, aa, bb float64
-	for n := range a {
-		ab += float64(a[n]) * float64(b[n])
-		aa += float64(a[n]) * float64(a[n])
-		bb += float64(b[n]) * float64(b[n])
-	}
-	if aa == 0 || bb == 0 {
-		return 0
-	}
-	return ab / math.Sqrt(aa*bb)
 }
 
 // Symbol draws an HRR vector: s_n ~ N(0, 1/d), independent.
@@ -151,22 +92,16 @@ func rows[T Float](matrix []T, d int) [][]T {
 	return out
 }
 
-// respectrum applies f to each frequency of the spectrum of s and transforms back.
+// respectrum applies f to frequencies 0 to d/2 of the spectrum of s and transforms back.
 func respectrum[T Float](s []T, f func(k int, c complex128) complex128) []T {
-	k := -1
-	return combine(s, s, func(c, _ complex128) complex128 { k++; return f(k, c) })
-}
-
-// combine returns F⁻¹ f(F a, F b); it calls f for frequencies 0 to d/2 in order.
-func combine[T Float](a, b []T, f func(a, b complex128) complex128) []T {
-	fft := fourier.NewFFT(len(a))
-	fa, fb := fft.Coefficients(nil, widen(a)), fft.Coefficients(nil, widen(b))
-	for k := range fa {
-		fa[k] = f(fa[k], fb[k])
+	fft := fourier.NewFFT(len(s))
+	spectrum := fft.Coefficients(nil, widen(s))
+	for k, c := range spectrum {
+		spectrum[k] = f(k, c)
 	}
-	out := make([]T, len(a))
-	for n, v := range fft.Sequence(nil, fa) {
-		out[n] = T(v / float64(len(a)))
+	out := make([]T, len(s))
+	for n, v := range fft.Sequence(nil, spectrum) {
+		out[n] = T(v / float64(len(s)))
 	}
 	return out
 }
@@ -177,13 +112,6 @@ func widen[T Float](s []T) []float64 {
 		out[n] = float64(v)
 	}
 	return out
-}
-
-func mustMatch[T Float](a, b []T) []T {
-	if len(a) != len(b) {
-		panic(fmt.Sprintf("hrr: vectors have different lengths, %d and %d", len(a), len(b)))
-	}
-	return a
 }
 
 func mod(n, d int) int { return ((n % d) + d) % d }

@@ -7,7 +7,6 @@ import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
-	"slotscope/model/paper/hrr"
 	"slotscope/model/paper/layer"
 )
 
@@ -65,20 +64,19 @@ func (h HRR) codebookParams() []layer.Param {
 // the entries again.
 func (h HRR) Apply(scope *context.Context, z *Node) Slots {
 	z.AssertDims(-1, h.D)
-	bind, unbind := h.operands(scope, z.Graph())
-	retrieved := hrr.UnbindAll(unbind, z)
+	binding := h.binding(scope, z.Graph())
+	retrieved := binding.unbindAll(z)
 	denoised := h.denoise(scope, retrieved)
 	entries := h.Codebook(scope, z.Graph())
 	codes := Nearest(denoised, entries)
 	quantized := Lookup(entries, codes)
-	return Slots{retrieved, denoised, quantized, codes, entries, hrr.BindAll(bind, through(denoised, quantized, h.Rotation))}
+	return Slots{retrieved, denoised, quantized, codes, entries, binding.bindAll(through(denoised, quantized, h.Rotation))}
 }
 
 // Retrieve returns ṽ_i = s_i† ⊗ z for every slot: z is [B, d], the result [B, m, d].
 func (h HRR) Retrieve(scope *context.Context, z *Node) *Node {
 	z.AssertDims(-1, h.D)
-	_, unbind := h.operands(scope, z.Graph())
-	return hrr.UnbindAll(unbind, z)
+	return h.binding(scope, z.Graph()).unbindAll(z)
 }
 
 // Represent returns the code of every slot: retrieved is ṽ, [B, m, d], the result [B, m] int32.
@@ -89,8 +87,7 @@ func (h HRR) Represent(scope *context.Context, retrieved *Node) *Node {
 // Bundle returns ẑ = Σ_i s_i ⊗ c_{j_i}, [B, d], for code tuples, [B, m].
 func (h HRR) Bundle(scope *context.Context, codes *Node) *Node {
 	codes.AssertDims(-1, h.M)
-	bind, _ := h.operands(scope, codes.Graph())
-	return hrr.BindAll(bind, h.entriesOf(scope, codes))
+	return h.binding(scope, codes.Graph()).bindAll(h.entriesOf(scope, codes))
 }
 
 // entriesOf returns the entries of codes, [B, m, d]. If there are fewer codes than codebook entries, it generates only those needed.

@@ -7,12 +7,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/backends"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/compute"
+	"slotscope/model/compute/lower"
 	"slotscope/model/paper/hrr"
+	"slotscope/model/paper/hrr/hrrtest"
 	"slotscope/model/paper/layer"
 )
 
@@ -70,7 +73,7 @@ func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [
 			out[0], out[1] = append(out[0], retrieved...), append(out[1], denoised...)
 			out[2], out[3] = append(out[2], entries[code]...), append(out[3], float32(code))
 		}
-		out[5] = append(out[5], hrr.Bundle(pairs...)...)
+		out[5] = append(out[5], hrrtest.Bundle(pairs...)...)
 	}
 	out[4], out[6] = slices.Concat(entries...), out[5]
 	return out
@@ -143,10 +146,79 @@ func bindings(t *testing.T, h HRR, scope *context.Context) (all []binding) {
 					t.Fatal(err)
 				}
 			}
-			all = append(all, binding{func(v []float32) []float32 { return hrr.Bind(s, v) }, func(z []float32) []float32 { return hrr.Bind(inverse, z) }})
+			all = append(all, binding{func(v []float32) []float32 { return hrrtest.Bind(s, v) }, func(z []float32) []float32 { return hrrtest.Bind(inverse, z) }})
 		}
 	}
 	return all
+}
+
+// At large d, circular convolution uses FFTs, which give the same slots, bundle and gradients as circulants.
+func TestFFTAtLargeD(t *testing.T) {
+	const m, d = 2, fftFrom
+	for name, h := range map[string]HRR{
+		"paper": {}, "exact inverse": {UnitSymbols: true, Exact: true}, "learned symbols": {LearnSymbols: true},
+		"learned, exact inverse": {UnitSymbols: true, LearnSymbols: true, Exact: true},
+	} {
+		h.M, h.K, h.D, h.FreeCodebook, h.NoDenoiser = m, k, d, true, true
+		scope := initialised(h, 21)
+		weight, z := noise(batch*d, 22), tensors.FromFlatDataAndDimensions(noise(batch*d, 23), batch, d)
+		of := func(binding operator, scope *context.Context, z *Node) []*Node {
+			by := ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(weight, batch, d))
+			retrieved := binding.unbindAll(z)
+			bundle := binding.bindAll(Tanh(retrieved))
+			loss := ReduceAllSum(Mul(by, bundle))
+			inputs := []*Node{z}
+			if h.LearnSymbols {
+				inputs = append(inputs, layer.Value(scope, z.Graph(), "symbols"))
+			}
+			return append([]*Node{retrieved, bundle}, Gradient(loss, inputs...)...)
+		}
+		got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
+			chosen := h.binding(scope, z.Graph())
+			if !chosen.fft {
+				t.Errorf("%s: d = %d is bound with circulants", name, d)
+			}
+			return slices.Concat(of(chosen, scope, z), of(h.circulants(scope, z.Graph()), scope, z), []*Node{h.Retrieve(scope, z)})
+		}, z)
+		n := len(got) / 2
+		for i, what := range []string{"retrieved", "bundle", "gradient of z", "gradient of the symbols"}[:n] {
+			var largest float32
+			for _, v := range got[n+i] {
+				largest = max(largest, v, -v)
+			}
+			for j, want := range got[n+i] {
+				if diff := got[i][j] - want; !(max(diff, -diff) <= 1e-5*largest) {
+					t.Fatalf("%s: %s[%d] is %v with FFTs, %v with circulants", name, what, j, got[i][j], want)
+				}
+			}
+		}
+		same(t, name+": Retrieve", got[2*n], got[0])
+	}
+}
+
+func TestWhenFFTsArePreferred(t *testing.T) {
+	ours, gomlx := opened(t, "cpu"), opened(t, "go")
+	for _, c := range []struct {
+		engine backends.Backend
+		d      int
+		want   bool
+	}{
+		{ours, 512, false}, {ours, fftFrom - 1, false}, {ours, fftFrom, true}, {ours, 3 * 1024, true}, {ours, 10_000, true},
+		{ours, 2053, false}, {ours, 7 * 512, false}, {lower.New(1), 4096, true}, {gomlx, 4096, false}, // GoMLX's Go backend has no FFT
+	} {
+		if got := prefersFFT(c.engine, c.d); got != c.want {
+			t.Errorf("%s at d = %d: %v, want %v", c.engine.Name(), c.d, got, c.want)
+		}
+	}
+}
+
+func opened(t *testing.T, engine string) backends.Backend {
+	t.Helper()
+	e, err := compute.Open(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Backend
 }
 
 // Every binding preserves energy: a bundle of unit values has norm² m on average, and so does a retrieval from it.
@@ -250,8 +322,8 @@ func TestStraightThrough(t *testing.T) {
 	weight := noise(batch*d, 8)
 	got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
 		by := ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(weight, batch, d))
-		bind, unbind := h.circulants(scope, z.Graph())
-		open := hrr.BindAll(bind, hrr.UnbindAll(unbind, z))
+		binding := h.binding(scope, z.Graph())
+		open := binding.bindAll(binding.unbindAll(z))
 		entries := layer.Value(scope, z.Graph(), "codebook")
 		through := Gradient(ReduceAllSum(Mul(by, h.Apply(scope, z).Bundle)), z, entries)
 		return []*Node{through[0], Gradient(ReduceAllSum(Mul(by, open)), z)[0], through[1]}
@@ -286,7 +358,7 @@ func TestExactInverseOfOneSlot(t *testing.T) {
 	h := HRR{M: 1, K: k, D: d, Exact: true, NoDenoiser: true, FreeCodebook: true}
 	scope := initialised(h, 12)
 	value := noise(d, 13)
-	z := hrr.Bind(layer.Read(scope, "symbols"), value)
+	z := hrrtest.Bind(layer.Read(scope, "symbols"), value)
 	got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
 		return []*Node{h.Apply(scope, z).Retrieved}
 	}, tensors.FromFlatDataAndDimensions(z, 1, d))
@@ -356,11 +428,7 @@ func run(t *testing.T, scope *context.Context, f func(*context.Context, *Node) [
 
 func run2(t *testing.T, scope *context.Context, f func(_ *context.Context, x, y *Node) []*Node, x, y *tensors.Tensor) (flat [][]float32) {
 	t.Helper()
-	e, err := compute.Open("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	outputs, err := context.ExecOnceN(e.Backend, scope, f, x, y)
+	outputs, err := context.ExecOnceN(opened(t, "cpu"), scope, f, x, y)
 	if err != nil {
 		t.Fatal(err)
 	}

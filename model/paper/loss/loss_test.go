@@ -133,7 +133,7 @@ func TestStructuralGradient(t *testing.T) {
 	}
 }
 
-// alone makes a term of one matrix a term of two, the second without effect.
+// alone adapts a term of one matrix to two arguments and ignores the second.
 func alone(term func(x *Node) *Node) func(a, b *Node) *Node {
 	return func(a, _ *Node) *Node { return term(a) }
 }

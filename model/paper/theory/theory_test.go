@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"slotscope/model/paper/hrr"
+	"slotscope/model/paper/hrr/hrrtest"
 	"slotscope/model/paper/theory"
 )
 
@@ -90,12 +91,12 @@ func TestRetrievalAgainstAlgebra(t *testing.T) {
 		symbols, values := draw(rng, 3, d), draw(rng, 3, d)
 		z := make([]float64, d)
 		for i := range symbols {
-			z = hrr.Bundle(z, hrr.Bind(symbols[i], values[i]))
+			z = hrrtest.Bundle(z, hrrtest.Bind(symbols[i], values[i]))
 		}
 		_, noise := theory.RetrievalPowers(symbols, values)
 		for i := range symbols {
 			want := 0.0
-			for n, r := range hrr.Unbind(symbols[i], z) {
+			for n, r := range hrrtest.Unbind(symbols[i], z) {
 				want += (r - values[i][n]) * (r - values[i][n]) / float64(d)
 			}
 			near(t, fmt.Sprintf("noise at d = %d", d), noise[i], want, 1e-10)
@@ -162,11 +163,11 @@ func TestCovariance(t *testing.T) {
 func retrievalErrors(symbols, values [][]float64) []float64 {
 	z := make([]float64, len(values[0]))
 	for i := range symbols {
-		z = hrr.Bundle(z, hrr.Bind(symbols[i], values[i]))
+		z = hrrtest.Bundle(z, hrrtest.Bind(symbols[i], values[i]))
 	}
 	var e []float64
 	for i := range symbols {
-		for n, r := range hrr.Unbind(symbols[i], z) {
+		for n, r := range hrrtest.Unbind(symbols[i], z) {
 			e = append(e, r-values[i][n])
 		}
 	}
@@ -187,7 +188,7 @@ func TestPairs(t *testing.T) {
 			t.Fatal("no singular values")
 		}
 		near(t, fmt.Sprintf("‖Σ‖_op at d = %d", d), got.Operator, svd.Values(nil)[0], 1e-12)
-		bound := hrr.Bind(values[1], values[0])
+		bound := hrrtest.Bind(values[1], values[0])
 		norm2 := 0.0
 		for _, g := range bound {
 			norm2 += g * g
