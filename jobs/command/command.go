@@ -20,6 +20,7 @@ import (
 	"slotscope/jobs"
 	"slotscope/jobs/slurm"
 	"slotscope/model"
+	"slotscope/model/host"
 )
 
 // Exit codes.
@@ -73,6 +74,7 @@ type environment struct {
 	serve    Serve
 	freeze   Freeze
 	export   Export
+	token    string // from tokenVariable
 }
 
 // Main runs the program and returns its exit code; args excludes the program's name.
@@ -90,7 +92,7 @@ func Main(args []string, serve Serve, freeze Freeze, export Export) int {
 			}
 		}
 	}()
-	return dispatch(ctx, environment{os.Stdout, os.Stderr, serve, freeze, export}, args)
+	return dispatch(ctx, environment{out: os.Stdout, err: os.Stderr, serve: serve, freeze: freeze, export: export}, args)
 }
 
 func dispatch(ctx context.Context, env environment, args []string) int {
@@ -160,7 +162,7 @@ func stamped() string {
 
 // executableSum returns the SHA-256 of the running executable in hexadecimal.
 func executableSum() (string, error) {
-	path, err := os.Executable()
+	path, err := host.Self()
 	if err != nil {
 		return "", err
 	}

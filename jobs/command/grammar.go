@@ -123,6 +123,8 @@ func newParser(env environment, helped *bool) *kong.Kong {
 
 // run executes a command line.
 func run(ctx context.Context, env environment, args []string) error {
+	env.token = os.Getenv(tokenVariable)
+	_ = os.Unsetenv(tokenVariable) // hides it from the processes of runs and from jobs
 	helped := false
 	p := newParser(env, &helped)
 	words, err := arranged(p.Model.Node, args)

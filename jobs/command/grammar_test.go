@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -78,9 +79,13 @@ func TestServeIsTold(t *testing.T) {
 		same := told.Addr == want.Addr && told.Data == want.Data && told.Token == want.Token && told.Shipped == want.Shipped && told.Open == want.Open &&
 			told.AllowRoot == want.AllowRoot && told.Parallel == want.Parallel && told.PrivateURLs == want.PrivateURLs && told.SlurmLines == want.SlurmLines && told.Executor == want.Executor &&
 			slices.Equal(told.Embed, want.Embed) && slices.Equal(told.Roots, want.Roots)
+		if value := os.Getenv("SLOTSCOPE_TOKEN"); value != "" {
+			t.Errorf("%s: the processes of runs inherit the token", c.args)
+		}
 		if code != done || !same {
 			t.Errorf("%s: exit code %d, %s\n%+v, want\n%+v", c.args, code, stderr, told, want)
 		}
+		t.Setenv("SLOTSCOPE_TOKEN", c.token)
 		for _, help := range [][]string{{"serve", "-h"}, {"manual"}, {"completion", "bash"}} {
 			if code, out, _ := called(t, help...); code != done || strings.Contains(out, "S3CRET") || !strings.Contains(out, "token") {
 				t.Errorf("%v: exit code %d, or a secret is printed", help, code)

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"slotscope/model"
 	"slotscope/model/data"
 )
+
+// tokenVariable is the environment variable for the server's token.
+const tokenVariable = "SLOTSCOPE_TOKEN"
 
 type serveCommand struct {
 	Addr             string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"listen address; any address except loopback requires a token"`
@@ -49,7 +51,7 @@ func (c *serveCommand) Run(ctx context.Context, env environment) error {
 		return err
 	}
 	o.Parallel = c.Parallel
-	o.Token = cmp.Or(c.Token, os.Getenv("SLOTSCOPE_TOKEN")) // an empty flag does not override the variable
+	o.Token = cmp.Or(c.Token, env.token) // an empty flag does not override the variable
 	for _, text := range c.DataRoot {
 		root, err := data.Root(text)
 		if err != nil {
