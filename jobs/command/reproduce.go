@@ -70,7 +70,10 @@ func readResults(path string) (old report.Results, err error) {
 	} else {
 		in, err = os.Open(path)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
+		return old, model.Invalid{"report": "no such file: " + path}
+	}
+	if errors.Is(err, fs.ErrNotExist) { // in the archive
 		return old, model.Invalid{"report": fmt.Sprintf("%s is not a report.zip or results.json of a report", path)}
 	}
 	if err != nil {

@@ -102,7 +102,7 @@ func TestReadResults(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, got.Runs, err)
 		}
 	}
-	for path, want := range map[string]string{archive("other.zip", "x.json"): "not a report.zip", at("none.zip"): "not a report.zip",
+	for path, want := range map[string]string{archive("other.zip", "x.json"): "not a report.zip", at("none.zip"): "no such file: " + at("none.zip"),
 		plain("text", "hello"): "not a report's results.json", plain("old.json", `{"schema":1}`): "format version 1", plain("empty.json", `{"schema":2}`): "nothing to compare"} {
 		if _, err := readResults(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
