@@ -14,6 +14,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/folder"
+	"slotscope/model/host"
 )
 
 // Evaluations evaluates runs for users and sweeps, and finished runs whose configuration requests it. An evaluation works like a training:
@@ -230,7 +231,7 @@ func (s *Supervisor) spawnEvaluation(f *folder.Folder, on Device, asked model.Ev
 
 // evaluate returns this program's command that evaluates a run.
 func (s *Supervisor) evaluate(dir string, flags []string) (*exec.Cmd, error) {
-	program, err := thisProgram()
+	program, err := host.Self()
 	if err != nil {
 		return nil, err
 	}

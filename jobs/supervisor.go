@@ -8,15 +8,14 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"os/exec"
 	"sync"
 	"time"
 
 	"slotscope/model"
 	"slotscope/model/folder"
+	"slotscope/model/host"
 )
 
 // Store is the index of runs, points and alerts; db.DB implements it.
@@ -210,23 +209,11 @@ func (s *Supervisor) defaults() {
 
 // train returns this program's command that trains a run.
 func (s *Supervisor) train(dir string) (*exec.Cmd, error) {
-	program, err := thisProgram()
+	program, err := host.Self()
 	if err != nil {
 		return nil, err
 	}
 	return exec.Command(program, "train", "--run", dir, "--data", s.o.Data.Dir(), "--evaluate-later"), nil
-}
-
-// thisProgram returns the path of the running program.
-func thisProgram() (string, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("locate this executable: %w", err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		program = "/proc/self/exe" // the file was replaced or removed since it was started
-	}
-	return program, nil
 }
 
 // Close stops supervising; runs continue. The folder and the store belong to the caller and stay open.

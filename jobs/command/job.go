@@ -12,6 +12,7 @@ import (
 	"slotscope/jobs/slurm"
 	"slotscope/model"
 	"slotscope/model/folder"
+	"slotscope/model/host"
 )
 
 // executorFlags set where runs are trained, and the options of SLURM jobs.
@@ -152,9 +153,9 @@ type jobCommand struct {
 
 // Run trains the run of a folder inside the job that SLURM started.
 func (c *jobCommand) Run(ctx context.Context, env environment) error {
-	program, err := os.Executable()
+	program, err := host.Self()
 	if err != nil {
-		return fmt.Errorf("locate this executable: %w", err)
+		return err
 	}
 	code, err := slurm.Step(ctx, c.Folder, program, env.err)
 	if err == nil && code != done {

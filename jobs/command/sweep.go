@@ -419,9 +419,9 @@ func (s *shellSweep) process(ctx context.Context, id string, follow func(model.S
 		return err
 	}
 	defer log.Close()
-	program, err := os.Executable()
+	program, err := host.Self()
 	if err != nil {
-		return fmt.Errorf("locate this executable: %w", err)
+		return err
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = log, log

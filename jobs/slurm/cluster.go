@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/host"
 )
 
 // patience is the time limit of every command to SLURM's controller.
@@ -65,8 +66,8 @@ func (c Cluster) Submit(ctx context.Context, dirs []string, asks model.Asks) ([]
 	program := c.Program
 	if program == "" {
 		var err error
-		if program, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("locate this executable: %w", err)
+		if program, err = host.File(); err != nil {
+			return nil, err
 		}
 	}
 	if err := os.MkdirAll(c.Logs, 0o755); err != nil {

@@ -10,10 +10,16 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary act as the child of TestReap, which waits to be killed.
+// TestMain lets the test binary act as the child of TestReap, which waits to be killed, and as the children of TestSelf.
 func TestMain(m *testing.M) {
-	if os.Getenv("HOST_TEST_ROLE") == "child" {
+	switch os.Getenv("HOST_TEST_ROLE") {
+	case "child":
 		time.Sleep(time.Minute)
+		os.Exit(0)
+	case "again":
+		again()
+	case "greet":
+		os.Stdout.WriteString("the same program")
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
