@@ -219,6 +219,9 @@ func (s *Supervisor) startEvaluation(e *entry, on Device) {
 // spawnEvaluation starts `slotscope eval`; its output is appended to log.txt.
 func (s *Supervisor) spawnEvaluation(f *folder.Folder, on Device, asked model.Evaluation) (*child, error) {
 	flags := asked.Flags
+	if asked.Replace {
+		flags = append([]string{"--replace"}, flags...)
+	}
 	if asked.Effort != "" && asked.Effort != model.Full { // Full is the command's default
 		flags = append([]string{"--effort", asked.Effort}, flags...)
 	}
@@ -254,7 +257,8 @@ func (v Evaluations) Start(ctx context.Context, id string) error {
 }
 
 // Queue queues an evaluation of the run's newest checkpoint with effort, flags, and whether to start without waiting for a device. For a
-// queued evaluation it can only remove the wait; otherwise the error wraps model.ErrConflict if one is queued or running.
+// queued evaluation it can only remove the wait; otherwise the error wraps model.ErrConflict if one is queued or running. It also does if
+// the run has no checkpoint, and for a quick evaluation of a run with full scores without ask.Replace.
 func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) error {
 	return v.s.act(id, func(f *folder.Folder, e *entry) error {
 		if e.eval.state.State == model.Queued && ask.Now && e.eval.child == nil {
@@ -263,8 +267,8 @@ func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) e
 		} else if _, held := f.Evaluator(); held || e.eval.moving() {
 			return fmt.Errorf("run %s is already being evaluated: %w", id, model.ErrConflict)
 		}
-		if len(f.Checkpoints()) == 0 {
-			return fmt.Errorf("run %s has no checkpoint to evaluate yet: %w", id, model.ErrConflict)
+		if err := evaluable(f, e.run, ask); err != nil {
+			return err
 		}
 		ask.State = model.Queued
 		if ask.Asked.IsZero() {
@@ -276,6 +280,28 @@ func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) e
 		v.s.setEvaluation(id, &e.eval, ask)
 		return nil
 	})
+}
+
+// evaluable returns an error that wraps model.ErrConflict if a run cannot be evaluated as asked.
+func evaluable(f *folder.Folder, run model.Run, ask model.Evaluation) error {
+	if len(f.Checkpoints()) == 0 {
+		why := "has no checkpoint to evaluate yet; wait until it saves one"
+		switch {
+		case run.Config.Model == model.External:
+			why = "has no checkpoint: it was logged by another program; adopt its model to evaluate it"
+		case run.State.Ended():
+			why = "has no checkpoint to evaluate: it ended before it saved one, or its files were removed; resume it to train it again"
+		}
+		return fmt.Errorf("run %s %s: %w", f.ID(), why, model.ErrConflict)
+	}
+	if ask.Effort != model.Quick || ask.Replace {
+		return nil
+	}
+	if scores, err := f.Scores(); err == nil && scores.Full() { // unreadable scores may be replaced
+		return fmt.Errorf("run %s has full scores (%d images at step %d), which a quick evaluation would replace; evaluate it in full, or ask to replace them: %w",
+			f.ID(), scores.Images, scores.Step, model.ErrConflict)
+	}
+	return nil
 }
 
 // Cancel removes an evaluation from the queue, or signals its process to end; a second call kills it. Earlier scores are kept.

@@ -100,6 +100,83 @@ func TestEvaluationEnds(t *testing.T) {
 	}
 }
 
+// TestQuickKeepsFullScores checks that a quick evaluation replaces full scores only if asked to, and then tells its process.
+func TestQuickKeepsFullScores(t *testing.T) {
+	b := newBench(t)
+	id := b.finished("")
+	var got []string
+	b.evaluateBy(func(_ string, flags []string) (*exec.Cmd, error) {
+		got = flags
+		return exec.Command("true"), nil
+	})
+	f, err := b.data.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e, quick := b.Evaluations(), model.Evaluation{Effort: model.Quick}
+	for _, c := range []struct {
+		name   string
+		scores model.Scores
+		ask    model.Evaluation
+		flags  string // "refused" if it is
+	}{
+		{"psnr alone", model.Scores{PSNR: 20}, quick, "--effort quick"},
+		{"quick scores", model.Scores{NoFactors: "None.", Effort: model.Quick}, quick, "--effort quick"},
+		{"full scores", model.Scores{NoFactors: "None.", Effort: model.Full, Images: 10}, quick, "refused"},
+		{"scores of an earlier version", model.Scores{NoFactors: "None."}, quick, "refused"},
+		{"full scores, asked", model.Scores{NoFactors: "None.", Effort: model.Full}, model.Evaluation{Effort: model.Quick, Replace: true}, "--effort quick --replace"},
+		{"a full evaluation", model.Scores{NoFactors: "None.", Effort: model.Full}, model.Evaluation{Effort: model.Full}, ""},
+	} {
+		if err := f.SetScores(c.scores); err != nil {
+			t.Fatal(err)
+		}
+		err := e.Queue(t.Context(), id, c.ask)
+		if c.flags == "refused" {
+			if !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "has full scores") {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		b.evaluation(id, model.Finished)
+		if strings.Join(got, " ") != c.flags {
+			t.Errorf("%s: the process has the flags %q, not %q", c.name, got, c.flags)
+		}
+	}
+}
+
+// TestRemovedCheckpoints checks that a run whose checkpoints were removed says so instead of naming one, and what to do.
+func TestRemovedCheckpoints(t *testing.T) {
+	b := newBench(t)
+	id := b.finished("")
+	if r, err := b.Get(t.Context(), id); err != nil || r.Checkpoint == 0 {
+		t.Fatalf("checkpoint %d, %v", r.Checkpoint, err)
+	}
+	files, err := filepath.Glob(filepath.Join(b.data.RunDir(id), "checkpoints", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		if r, err := b.Get(t.Context(), id); err == nil && r.Checkpoint == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the run still names a checkpoint")
+		}
+	}
+	if err := b.Evaluations().Start(t.Context(), id); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "resume it") {
+		t.Errorf("evaluating it: %v", err)
+	}
+}
+
 // TestEvaluationsQueue checks that one evaluation runs at a time, before queued trainings, unless it was requested to start immediately.
 func TestEvaluationsQueue(t *testing.T) {
 	b := newBench(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"slotscope/model"
@@ -102,6 +103,9 @@ func (s *Supervisor) see(f *folder.Folder, e *entry) (sight, error) {
 		s.say(e, f.ID(), err)
 		err = nil
 	}
+	if run.State.Ended() {
+		run.Checkpoint = newest(f, run.Checkpoint)
+	}
 	seen.run = run
 	job, jobErr := f.Job()
 	if jobErr != nil {
@@ -109,6 +113,16 @@ func (s *Supervisor) see(f *folder.Folder, e *entry) (sight, error) {
 	}
 	seen.job, seen.eval = job, s.seeEvaluation(f, &e.eval)
 	return seen, err
+}
+
+// newest returns the newest step up to said of which the checkpoint still exists; 0 if there is none.
+func newest(f *folder.Folder, said int) int {
+	for _, step := range slices.Backward(f.Checkpoints()) {
+		if step <= said {
+			return step
+		}
+	}
+	return 0
 }
 
 // settle determines the state of a run after a visit and stores it. The caller holds mu.

@@ -63,7 +63,7 @@ var operations = []operation{
 	{method: "GET", path: "/api/runs", tag: tagRuns, about: "List the runs that match a query, with their latest values and scores.", query: "q sort offset limit", answer: "{runs: [Run], matching: int, total: int}", try: "/api/runs?limit=2"},
 	{method: "POST", path: "/api/runs", tag: tagRuns, about: "Start a run or, with external, register a run that another program logs.", body: "{name?: text, config?: any, external?: {*: text|number|bool}, executor?: text, slurm?: [text]}", status: 201, answer: "Run"},
 	{method: "GET", path: "/api/runs.csv", tag: tagRuns, about: "The list of runs as CSV.", query: "q sort cols run", kind: "text/csv", try: "/api/runs.csv"},
-	{method: "POST", path: "/api/runs/bulk", tag: tagRuns, about: "Apply an action to many runs.", body: "{do: text, tag?: text, runs?: [text], q?: text}", answer: "{done: [text]|null, failed: [{run: text, error: text}]|null}"},
+	{method: "POST", path: "/api/runs/bulk", tag: tagRuns, about: "Apply an action to many runs.", body: "{do: text, tag?: text, runs?: [text], q?: text, effort?: text, replace?: bool}", answer: "{done: [text]|null, failed: [{run: text, error: text}]|null}"},
 	{method: "GET", path: "/api/runs/fields", tag: tagRuns, about: "Fields for queries, sorting and columns.", answer: "{fields: [Field]}", try: "/api/runs/fields"},
 	{method: "GET", path: "/api/fields", tag: tagRuns, about: "Every hyperparameter of a model, with its default on a dataset.", query: "dataset model preset", answer: "{fields: [Field]}", try: "/api/fields?model=hrr&preset=tiny&dataset=shapes3d-synthetic"},
 	{method: "GET", path: "/api/runs/{id}", tag: tagRuns, about: "One run.", answer: "Run", try: "/api/runs/" + demo},
@@ -86,7 +86,7 @@ var operations = []operation{
 
 	{method: "GET", path: "/api/runs/{id}/scores", tag: tagMeasures, about: "Scores of the run's evaluation.", answer: "Scores", try: "/api/runs/" + demo + "/scores"},
 	{method: "GET", path: "/api/runs/{id}/evaluate", tag: tagMeasures, about: "State of the run's evaluation.", answer: "Evaluation", try: "/api/runs/" + demo + "/evaluate"},
-	{method: "POST", path: "/api/runs/{id}/evaluate", tag: tagMeasures, about: "Evaluate the newest checkpoint.", body: "{effort?: text, now?: bool}", status: 202, answer: "Evaluation"},
+	{method: "POST", path: "/api/runs/{id}/evaluate", tag: tagMeasures, about: "Evaluate the newest checkpoint.", body: "{effort?: text, now?: bool, replace?: bool}", status: 202, answer: "Evaluation"},
 	{method: "DELETE", path: "/api/runs/{id}/evaluate", tag: tagMeasures, about: "Cancel an evaluation.", status: 202, answer: "Evaluation"},
 	{method: "POST", path: "/api/metrics", tag: tagMeasures, about: "Compute all metrics of an uploaded file of latents and factors.", form: true, body: "{file: text, latents?: text, factors?: text, as?: text, trees?: int, seed?: int}", answer: "Metrics"},
 

@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"net/http"
@@ -123,7 +124,11 @@ func (h Workbench) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	}
 	chosen := a.choose(runs)
 	if q := r.URL.Query(); q.Has("run") {
-		if chosen, err = selected(runs, a.catalogue, q["run"], false, ""); err != nil {
+		named, err := selected(runs, a.catalogue, q["run"], false, "")
+		if err != nil {
+			return err
+		}
+		if chosen, err = named.known(); err != nil {
 			return err
 		}
 	}
@@ -170,11 +175,12 @@ func harmless(text string) string {
 // apiBulk applies an action to several runs, given by ID or query, and lists the failures.
 func (h Workbench) apiBulk(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
-		Do     string   `json:"do"`
-		Runs   []string `json:"runs"`
-		Query  *string  `json:"q"`
-		Tag    string   `json:"tag"`
-		Effort string   `json:"effort"`
+		Do      string   `json:"do"`
+		Runs    []string `json:"runs"`
+		Query   *string  `json:"q"`
+		Tag     string   `json:"tag"`
+		Effort  string   `json:"effort"`
+		Replace bool     `json:"replace"`
 	}
 	if err := handlers.ReadJSON(w, r, 1<<20, &in); err != nil {
 		return err
@@ -182,7 +188,7 @@ func (h Workbench) apiBulk(w http.ResponseWriter, r *http.Request) error {
 	if in.Query != nil && in.Runs != nil {
 		return model.Invalid{"q": "give runs or a query, not both"}
 	}
-	d, err := h.deedOf(in.Do, in.Tag, in.Effort)
+	d, err := h.deedOf(in.Do, in.Tag, model.Evaluation{Effort: in.Effort, Replace: in.Replace})
 	if err != nil {
 		return err
 	}
@@ -223,19 +229,21 @@ func (h Workbench) apiBulk(w http.ResponseWriter, r *http.Request) error {
 // apiEvaluate queues an evaluation of a run's newest checkpoint.
 func (h Workbench) apiEvaluate(w http.ResponseWriter, r *http.Request) error {
 	in := struct {
-		Effort string `json:"effort"`
-		Now    bool   `json:"now"`
+		Effort  string `json:"effort"`
+		Now     bool   `json:"now"`
+		Replace bool   `json:"replace"`
 	}{Effort: model.Full}
 	if r.ContentLength != 0 {
 		if err := handlers.ReadJSON(w, r, 4<<10, &in); err != nil {
 			return err
 		}
 	}
-	if _, err := h.evaluation(in.Effort); err != nil {
+	ask := model.Evaluation{Effort: cmp.Or(in.Effort, model.Full), Now: in.Now, Replace: in.Replace}
+	if _, err := h.evaluation(ask); err != nil {
 		return err
 	}
 	id := chi.URLParam(r, "id")
-	if err := h.Evaluations.Queue(r.Context(), id, model.Evaluation{Effort: in.Effort, Now: in.Now}); err != nil {
+	if err := h.Evaluations.Queue(r.Context(), id, ask); err != nil {
 		return err
 	}
 	return handlers.JSON(w, http.StatusAccepted, h.Evaluations.State(id))
@@ -243,7 +251,7 @@ func (h Workbench) apiEvaluate(w http.ResponseWriter, r *http.Request) error {
 
 // apiEvaluation writes the state of a run's evaluation; the state is empty if none was requested.
 func (h Workbench) apiEvaluation(w http.ResponseWriter, r *http.Request) error {
-	if _, err := h.evaluation(model.Full); err != nil {
+	if _, err := h.evaluation(model.Evaluation{}); err != nil {
 		return err
 	}
 	id := chi.URLParam(r, "id")
@@ -259,7 +267,7 @@ func (h Workbench) apiEvaluation(w http.ResponseWriter, r *http.Request) error {
 
 // apiCancel removes an evaluation from the queue or stops it; earlier scores are kept.
 func (h Workbench) apiCancel(w http.ResponseWriter, r *http.Request) error {
-	if _, err := h.evaluation(model.Full); err != nil {
+	if _, err := h.evaluation(model.Evaluation{}); err != nil {
 		return err
 	}
 	id := chi.URLParam(r, "id")

@@ -25,8 +25,8 @@ type deed struct {
 	do   func(ctx context.Context, id string) error
 }
 
-// deedOf returns the requested action.
-func (h Workbench) deedOf(what, tag, effort string) (deed, error) {
+// deedOf returns the requested action; tag and ask are its details.
+func (h Workbench) deedOf(what, tag string, ask model.Evaluation) (deed, error) {
 	yes, no := true, false
 	mark := func(done string, m model.Marks) (deed, error) {
 		return deed{done, func(ctx context.Context, id string) error { return h.Runs.Mark(ctx, id, m) }}, nil
@@ -54,23 +54,24 @@ func (h Workbench) deedOf(what, tag, effort string) (deed, error) {
 		return mark("untagged "+tag, model.Marks{Remove: []string{tag}})
 	case "evaluate", "quick":
 		if what == "quick" {
-			effort = model.Quick
+			ask.Effort = model.Quick
 		}
-		return h.evaluation(cmp.Or(effort, model.Full))
+		return h.evaluation(ask)
 	}
 	return deed{}, model.Invalid{"do": fmt.Sprintf("got %q; use compare, export, evaluate, quick, stop, tag, untag, star, unstar, archive, unarchive or delete", what)}
 }
 
 // evaluation returns the action that queues evaluations, except for runs that are already being evaluated.
-func (h Workbench) evaluation(effort string) (deed, error) {
+func (h Workbench) evaluation(ask model.Evaluation) (deed, error) {
 	if h.Evaluations == nil {
 		return deed{}, fmt.Errorf("evaluations are disabled on this server: %w", model.ErrConflict)
 	}
-	if !slices.Contains(model.EffortNames(), effort) {
-		return deed{}, model.Invalid{"effort": fmt.Sprintf("%q is not one of %s", effort, strings.Join(model.EffortNames(), ", "))}
+	ask.Effort = cmp.Or(ask.Effort, model.Full)
+	if !slices.Contains(model.EffortNames(), ask.Effort) {
+		return deed{}, model.Invalid{"effort": fmt.Sprintf("%q is not one of %s", ask.Effort, strings.Join(model.EffortNames(), ", "))}
 	}
 	return deed{"queued for evaluation", func(ctx context.Context, id string) error {
-		err := h.Evaluations.Queue(ctx, id, model.Evaluation{Effort: effort})
+		err := h.Evaluations.Queue(ctx, id, ask)
 		if err != nil && h.Evaluations.State(id).Under() {
 			return nil
 		}
@@ -78,32 +79,49 @@ func (h Workbench) evaluation(effort string) (deed, error) {
 	}}, nil
 }
 
+// selection is a choice of runs; unknown holds the IDs that no run has, e.g. because it was deleted.
+type selection struct {
+	runs    []model.Overview
+	unknown []string
+}
+
 // selected returns the runs with the given IDs, or all runs that match the query.
-func selected(runs []model.Overview, c *query.Catalogue, ids []string, all bool, text string) ([]model.Overview, error) {
-	var chosen []model.Overview
+func selected(runs []model.Overview, c *query.Catalogue, ids []string, all bool, text string) (chosen selection, err error) {
 	if all {
 		a := read(url.Values{"q": {text}}, c)
 		if a.fault != "" {
-			return nil, model.Invalid{"q": a.fault}
+			return chosen, model.Invalid{"q": a.fault}
 		}
-		chosen = a.choose(runs)
+		chosen.runs = a.choose(runs)
 	} else {
 		at := make(map[string]int, len(runs))
 		for i, r := range runs {
 			at[r.ID] = i
 		}
 		for _, id := range split(ids) {
-			i, ok := at[id]
-			if !ok {
-				return nil, fmt.Errorf("unknown run %q; it may have been deleted: %w", id, model.ErrNotFound)
+			if i, ok := at[id]; ok {
+				chosen.runs = append(chosen.runs, runs[i])
+			} else {
+				chosen.unknown = append(chosen.unknown, id)
 			}
-			chosen = append(chosen, runs[i])
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, model.Invalid{"run": "no runs selected; select at least one"}
+	if len(chosen.runs)+len(chosen.unknown) == 0 {
+		return chosen, model.Invalid{"run": "no runs selected; select at least one"}
 	}
 	return chosen, nil
+}
+
+// known returns the runs of a selection for actions on all of them together, which fail if a run is unknown.
+func (s selection) known() ([]model.Overview, error) {
+	if len(s.unknown) > 0 {
+		return nil, unknownRun(s.unknown[0])
+	}
+	return s.runs, nil
+}
+
+func unknownRun(id string) error {
+	return fmt.Errorf("unknown run %q; it may have been deleted: %w", id, model.ErrNotFound)
 }
 
 // bulk applies an action to the selected runs and redirects to the list, or lists the runs on which it failed.
@@ -121,20 +139,15 @@ func (h Workbench) bulk(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	back := backTo(f.Get("back"))
-	switch what := f.Get("do"); {
-	case what == "compare" && len(chosen) > mostCompared:
-		return model.Invalid{"run": fmt.Sprintf("%s runs are selected; a comparison has at most %d. Select fewer or group them", views.Count(len(chosen)), mostCompared)}
-	case what == "compare":
-		http.Redirect(w, r, "/compare?runs="+strings.Join(idsOf(chosen), ","), http.StatusSeeOther)
-		return nil
-	case what == "export":
-		q := url.Values{"run": {strings.Join(idsOf(chosen), ",")}, "cols": {backColumns(back)}}
-		http.Redirect(w, r, "/api/runs.csv?"+q.Encode(), http.StatusSeeOther)
-		return nil
-	case what == "delete" && f.Get("confirm") == "":
-		return handlers.Draw(w, r, ui.Outcome(sure(chosen, back)))
+	what := f.Get("do")
+	if what == "compare" || what == "export" || what == "delete" && f.Get("confirm") == "" {
+		known, err := chosen.known()
+		if err != nil {
+			return err
+		}
+		return together(w, r, what, known, back)
 	}
-	d, err := h.deedOf(f.Get("do"), f.Get("tag"), f.Get("effort"))
+	d, err := h.deedOf(what, f.Get("tag"), model.Evaluation{Effort: f.Get("effort"), Replace: f.Get("replace") != ""})
 	if err != nil {
 		return err
 	}
@@ -147,9 +160,29 @@ func (h Workbench) bulk(w http.ResponseWriter, r *http.Request) error {
 	return handlers.DrawStatus(w, r, http.StatusConflict, ui.Outcome(v))
 }
 
-// act applies an action to each run and collects failures.
-func act(ctx context.Context, d deed, chosen []model.Overview) (done []model.Run, failed []ui.Failure) {
-	for _, run := range chosen {
+// together compares or exports runs, or asks whether to delete them.
+func together(w http.ResponseWriter, r *http.Request, what string, chosen []model.Overview, back string) error {
+	ids := strings.Join(idsOf(chosen), ",")
+	switch {
+	case what == "delete":
+		return handlers.Draw(w, r, ui.Outcome(sure(chosen, back)))
+	case what == "export":
+		q := url.Values{"run": {ids}, "cols": {backColumns(back)}}
+		http.Redirect(w, r, "/api/runs.csv?"+q.Encode(), http.StatusSeeOther)
+		return nil
+	case len(chosen) > mostCompared:
+		return model.Invalid{"run": fmt.Sprintf("%s runs are selected; a comparison has at most %d. Select fewer or group them", views.Count(len(chosen)), mostCompared)}
+	}
+	http.Redirect(w, r, "/compare?runs="+ids, http.StatusSeeOther)
+	return nil
+}
+
+// act applies an action to each run and collects failures, among them the unknown runs.
+func act(ctx context.Context, d deed, chosen selection) (done []model.Run, failed []ui.Failure) {
+	for _, id := range chosen.unknown {
+		failed = append(failed, ui.Failure{Run: model.Run{ID: id}, Why: handlers.SentenceOf(unknownRun(id))})
+	}
+	for _, run := range chosen.runs {
 		err := ctx.Err()
 		if err == nil {
 			err = d.do(ctx, run.ID)

@@ -247,6 +247,10 @@ func TestBulk(t *testing.T) {
 	if text := strings.Join(strings.Fields(doc.Find("[data-testid=outcome]").Text()), " "); code != 409 || f.Runs["live"].State != model.Stopped || !strings.HasPrefix(text, "1 run stopping, 1 failed") || !strings.Contains(text, "Run a: Run a is finished") {
 		t.Errorf("stopping one that ended: %d %s", code, text)
 	}
+	code, _, doc = post(url.Values{"do": {"star"}, "run": {"gone,c"}, "back": {back}})
+	if said := doc.Find("[role=alert] li").Text(); code != 409 || !f.Runs["c"].Star || !strings.Contains(said, "gone") || doc.Find("[role=alert] a").Length() != 0 {
+		t.Errorf("an unknown run beside a known one: %d %q", code, said)
+	}
 	code, _, doc = post(url.Values{"do": {"delete"}, "run": {"a,b"}, "back": {back}})
 	if code != 200 || doc.Find("h1").Text() != "Delete 2 runs?" || f.Runs["a"] == nil {
 		t.Errorf("deleting asks first: %d %s", code, doc.Find("h1").Text())
@@ -265,7 +269,7 @@ func TestBulk(t *testing.T) {
 		"no tag":             {url.Values{"do": {"tag"}, "run": {"c"}}, 422},
 		"a tag of two words": {url.Values{"do": {"tag"}, "tag": {"a b"}, "run": {"c"}}, 422},
 		"an invalid query":   {url.Values{"do": {"star"}, "all": {"1"}, "q": {"lr<"}}, 422},
-		"an unknown run":     {url.Values{"do": {"star"}, "run": {"c,gone"}}, 404},
+		"an unknown run":     {url.Values{"do": {"compare"}, "run": {"c,gone"}}, 404},
 		"an unknown effort":  {url.Values{"do": {"evaluate"}, "effort": {"some"}, "run": {"c"}}, 422},
 	} {
 		if code, _, _ := post(tt.form); code != tt.code {
@@ -367,6 +371,13 @@ func TestListAPI(t *testing.T) {
 	}
 	if w := handlertest.Send(t, h, "POST", "/api/runs/bulk", `{"do":"stop","runs":["formula"]}`); w.Code != 409 || !strings.Contains(w.Body.String(), `"run":"formula"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	w = handlertest.Send(t, h, "POST", "/api/runs/bulk", `{"do":"star","runs":["gone","formula","gone-too"]}`)
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"done":["formula"]`) || strings.Count(body, "it may have been deleted") != 2 || !strings.Contains(body, `"run":"gone-too"`) {
+		t.Errorf("unknown runs beside a known one: %d %s", w.Code, body)
+	}
+	if w := handlertest.Send(t, h, "POST", "/api/runs/bulk", `{"do":"star","runs":["gone"]}`); w.Code != 409 || !strings.Contains(w.Body.String(), `"done":[]`) {
+		t.Errorf("unknown runs alone: %d %s", w.Code, w.Body)
 	}
 	if w := handlertest.Send(t, h, "POST", "/api/runs/bulk", `{"do":"stop","runs":[],"q":""}`); w.Code != 422 {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -26,6 +26,7 @@ type evalCommand struct {
 	Pairs   int      `default:"${pairs}" placeholder:"N" help:"image pairs for the swap measurement; 0 skips it"`
 	Probe   int      `default:"${probe}" placeholder:"N" help:"training steps of the probe that reads factors from swapped images"`
 	Trees   int      `default:"${trees}" placeholder:"N" help:"trees per random forest"`
+	Replace bool     `help:"let a quick evaluation replace full scores, which it keeps otherwise"`
 	Engine  string   `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
 	Heldout bool     `default:"true" negatable:"" help:"also measure the images that the run's part of a dataset leaves out"`
 	Out     string   `placeholder:"FOLDER" help:"output folder; default: the run's folder"`
@@ -43,7 +44,7 @@ func (c *evalCommand) Run(ctx context.Context, env environment, typed given) err
 	if err := sensible(typed, o); err != nil {
 		return err
 	}
-	w := evalWork{env: env, o: withEffort(typed, o, c.Effort), effort: c.Effort, engine: c.Engine, dataDir: c.Data, heldOut: c.Heldout, out: c.Out, dataGiven: typed["data"]}
+	w := evalWork{env: env, o: withEffort(typed, o, c.Effort), effort: c.Effort, engine: c.Engine, dataDir: c.Data, heldOut: c.Heldout, out: c.Out, replace: c.Replace, dataGiven: typed["data"]}
 	if len(c.Runs) == 1 {
 		r, subject, err := w.run(ctx, c.Runs[0])
 		if err != nil {
@@ -80,6 +81,7 @@ type evalWork struct {
 	dataDir, out   string
 	dataGiven      bool // dataDir was given, so it is not derived from the run's folder
 	heldOut        bool
+	replace        bool // a quick evaluation may replace full scores
 }
 
 // evaluated is the entry of one run in the output of `slotscope eval --json` for several runs.
@@ -141,6 +143,9 @@ func (w evalWork) run(ctx context.Context, name string) (r evaluate.Result, s su
 	if w.out != "" {
 		s.dir = w.out
 	} else if s.dir != "" {
+		if err := w.spare(s.dir); err != nil {
+			return r, s, err
+		}
 		a, err := openAccount(s.dir, w.effort)
 		if err != nil {
 			return r, s, err
@@ -160,6 +165,23 @@ func (w evalWork) run(ctx context.Context, name string) (r evaluate.Result, s su
 	r, err = w.measure(ctx, s)
 	bar.end()
 	return r, s, err
+}
+
+// spare returns an error if a quick evaluation would replace full scores and --replace was not given.
+func (w evalWork) spare(dir string) error {
+	if w.effort != model.Quick || w.replace {
+		return nil
+	}
+	f, err := folder.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if scores, err := f.Scores(); err == nil && scores.Full() { // unreadable scores may be replaced
+		return fmt.Errorf("%s has full scores (%s images at step %s), which a quick evaluation would replace; omit --effort quick, or add --replace: %w",
+			dir, grouped(scores.Images), grouped(scores.Step), model.ErrConflict)
+	}
+	return nil
 }
 
 // measure evaluates a subject and saves the result.

@@ -270,6 +270,23 @@ func TestEvalQuick(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "probes")); err != nil {
 		t.Errorf("the data folder was not found from the run's folder: %v", err)
 	}
+	s.Effort, s.Images = model.Full, 10000
+	if err := f.SetScores(s); err != nil {
+		t.Fatal(err)
+	}
+	quick := []string{"eval", f.Dir(), "--effort", "quick", "--images", "64", "--noise", "0", "--trees", "1", "--engine", "cpu", "--json"}
+	if code, _, stderr := called(t, quick...); code != failed || !strings.Contains(stderr, "has full scores (10,000 images at step") || !strings.Contains(stderr, "add --replace") {
+		t.Errorf("a quick evaluation over full scores: exit code %d, %s", code, stderr)
+	}
+	if kept, err := f.Scores(); err != nil || kept.Images != 10000 {
+		t.Errorf("the full scores are now %+v, %v", kept, err)
+	}
+	if code, _, stderr := called(t, append(quick, "--replace")...); code != done {
+		t.Errorf("--replace: exit code %d, %s", code, stderr)
+	}
+	if kept, err := f.Scores(); err != nil || kept.Images != 64 || kept.Effort != model.Quick {
+		t.Errorf("with --replace the scores are %+v, %v", kept, err)
+	}
 	if code, _, stderr := called(t, "eval", "small", "--data", dataDir, "--effort", "some"); code != usage || !strings.Contains(stderr, `--effort "some" is not one of quick, full`) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}

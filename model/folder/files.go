@@ -154,10 +154,10 @@ func (f *Folder) Sample(step int) (string, error) {
 	return f.regular(f.SamplePath(step), fmt.Sprintf("reconstructions of step %d", step))
 }
 
-// Stamp changes whenever a record or the points change; it reads no file contents.
+// Stamp changes whenever a record, the points or the list of checkpoints changes; it reads no file contents.
 func (f *Folder) Stamp() string {
 	var b strings.Builder
-	for _, name := range []string{configFile, metaFile, stateFile, pointsFile, evaluationFile, scoresFile} {
+	for _, name := range []string{configFile, metaFile, stateFile, pointsFile, evaluationFile, scoresFile, checkpointDir} {
 		if info, err := f.root.Stat(name); err == nil {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
