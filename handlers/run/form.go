@@ -116,6 +116,9 @@ func (h Runs) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	typed, name := typedIn(r.PostForm), strings.TrimSpace(r.PostFormValue("name"))
+	if !hasFields(r.PostForm) {
+		return h.formAgain(w, r, map[string]string{}, name, model.Invalid{"": "the form has no hyperparameters; check the values below and start the run again"})
+	}
 	run, err := h.start(r.Context(), typed, name, handlers.Placed(r.PostForm))
 	var invalid model.Invalid
 	if errors.As(err, &invalid) {
@@ -126,6 +129,11 @@ func (h Runs) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther)
 	return nil
+}
+
+// hasFields reports whether a posted form has a hyperparameter. One without, e.g. an empty request, starts no run.
+func hasFields(form url.Values) bool {
+	return slices.ContainsFunc(model.Fields(), func(f model.Field) bool { return form.Has(f.Name) })
 }
 
 // typedIn returns the fields of a posted form; a missing checkbox counts as false. Fields that the chosen model does not have are ignored:

@@ -180,6 +180,24 @@ func TestCreateFromAnotherModelsForm(t *testing.T) {
 	}
 }
 
+// TestEmptyFormStartsNothing: a form without hyperparameters shows the defaults instead of training with them; the API trains with them.
+func TestEmptyFormStartsNothing(t *testing.T) {
+	f, h := runSite(t)
+	for _, form := range []url.Values{nil, {"name": {"Mine"}}, {"surprise": {"1"}}} {
+		w := handlertest.Post(t, h, "/runs", form)
+		doc := handlertest.Document(t, w)
+		if w.Code != http.StatusUnprocessableEntity || len(f.Runs) != 0 || !strings.Contains(doc.Find("[data-testid=problems]").Text(), "The form has no hyperparameters") {
+			t.Errorf("%v: %d, %d runs, %q", form, w.Code, len(f.Runs), doc.Find("[data-testid=problems]").Text())
+		}
+		if valueOf(doc.Find("[data-field=model]")) != "hrr" || valueOf(doc.Find("[data-field=steps]")) == "" || doc.Find("#name").AttrOr("value", "") != form.Get("name") {
+			t.Errorf("%v: the form has no defaults", form)
+		}
+	}
+	if w := handlertest.Send(t, h, "POST", "/api/runs", `{"config": {}}`); w.Code != http.StatusCreated || len(f.Runs) != 1 {
+		t.Errorf("the API returns %d with the defaults: %s", w.Code, w.Body)
+	}
+}
+
 func TestFormKeepsWhatWasTyped(t *testing.T) {
 	f, h := runSite(t)
 	typed := url.Values{"model": {"hrr"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "name": {"Kept"},

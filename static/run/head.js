@@ -3,6 +3,14 @@ import { count, duration, rate } from '../shared/format.js';
 
 const ended = new Set(['stopped', 'finished', 'failed', 'interrupted']);
 
+/** kept describes the checkpoint and points of an ended run, in the words of the server's page. */
+export function kept(run) {
+  if (run.config.model === 'external') return '';
+  if (run.checkpoint > 0) return `The checkpoint at step ${count(run.checkpoint)} and the points up to step ${count(run.step)} are saved.`;
+  if (run.step > 0) return `No checkpoint was saved; the points up to step ${count(run.step)} are.`;
+  return 'The run ended before its first step.';
+}
+
 export class RunHead {
   #connection = 'connecting';
   #until = 0; // time of the next connection attempt, in ms
@@ -146,12 +154,7 @@ export class RunHead {
     p.reason.classList.toggle('warn', this.run.state === 'interrupted');
     if (!over && !waits) return;
     p['reason-text'].textContent = this.run.reason;
-    p.kept.textContent = '';
-    if (waits || this.run.config.model === 'external') return;
-    p.kept.textContent =
-      this.run.checkpoint > 0
-        ? `The checkpoint at step ${count(this.run.checkpoint)} and the points up to step ${count(this.run.step)} are saved.`
-        : `No checkpoint was saved; the points up to step ${count(this.run.step)} are.`;
+    p.kept.textContent = waits ? '' : kept(this.run);
   }
 
   #title() {
