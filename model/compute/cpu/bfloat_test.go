@@ -76,7 +76,7 @@ func TestProductsOfBF16(t *testing.T) {
 			return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, v)), x, k)...)
 		}, x, k)
 		for i := range got {
-			if err := near(got[i], want[i], 1e-6); err != nil {
+			if err := near(got[i], want[i], 4e-6); err != nil { // kernels for bfloat16 add some 300 terms in another order
 				t.Errorf("%s, result %d: %v", c.name, i, err)
 			}
 		}

@@ -80,31 +80,43 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 			return nil, err
 		}
 	}
-	if c.direct, err = c.planWindows(nil); err != nil {
+	if c.direct, err = c.planWindows(nil, halfNone); err != nil {
 		return nil, err
 	}
 	if err := c.planPairs(); err != nil {
 		return nil, err
 	}
-	c.kernel = c.planCorrelation()
-	c.halve()
-	return c, nil
+	c.kernel = c.planCorrelation(halfNone)
+	return c, c.halve()
 }
 
 // halve multiplies as bfloat16 where the operands allow it and that pays.
-func (c *Conv) halve() {
+func (c *Conv) halve() error {
 	products := make([]*product, len(c.pieces))
 	for i := range c.pieces {
 		products[i] = &c.pieces[i].q
 	}
 	set, parts := c.spec.Operands.set()
+	if parts == 1 && (set == halfAVX512 || set == halfPlain) {
+		direct, err := c.planWindows(nil, set)
+		if direct != nil || err != nil {
+			c.direct, c.kernel = direct, nil
+			return err
+		}
+		if c.kernel = c.planCorrelation(set); c.kernel != nil {
+			c.direct = nil
+			return nil
+		}
+		c.kernel = c.planCorrelation(halfNone)
+	}
 	if !halfPays(set, parts, c.direct != nil || c.kernel != nil, products...) {
-		return
+		return nil
 	}
 	c.direct, c.kernel = nil, nil
 	for _, q := range products {
 		q.halve(set, parts)
 	}
+	return nil
 }
 
 // complete fills in defaults and reports what does not fit.

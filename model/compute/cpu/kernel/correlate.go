@@ -3,26 +3,36 @@ package kernel
 /*
 #cgo noescape correlate
 #cgo nocallback correlate
+#cgo noescape correlate_floats
+#cgo nocallback correlate_floats
 #cgo noescape correlate_join
 #cgo nocallback correlate_join
 #include "direct.h"
 */
 import "C"
 
-// correlation is the gradient for a kernel of a convolution over channels-last images, without packing: every thread adds up
-// some of the images, which it stages one by one.
+// correlation is the gradient for a kernel of a convolution over channels-last images, without packing: images are staged, and each
+// thread adds up some of the images, or all of them for a part of the result.
 type correlation struct {
 	q     C.correlated
-	room  int // floats of a staged image
 	size  int // of the result
 	flops int
+	dense bool // sums are added up where the result lies
 }
 
-// correlationFloats is the largest result for which each thread keeps one of its own.
-const correlationFloats = 1 << 18
+const (
+	// correlationFloats is the largest result of which each thread keeps one of its own, over a part of the images. Of a larger one,
+	// a thread computes a part over all images.
+	correlationFloats = 1 << 18
+	// largestCorrelation is the largest result that is computed so at all.
+	largestCorrelation = 1 << 23
+	// groupFloats is how much is staged at a time at most, where an image leaves room for others: half of a second cache of 1 MiB.
+	groupFloats = 1 << 17
+)
 
-// planCorrelation reads a convolution as a correlation of its input's batch axis, nil where it cannot be or does not pay.
-func (c *Conv) planCorrelation() *correlation {
+// planCorrelation reads a convolution as a correlation of its input's batch axis, which a set multiplies as bfloat16, halfNone as
+// float32; nil where it cannot be or does not pay.
+func (c *Conv) planCorrelation(half int) *correlation {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 {
 		return nil
@@ -35,7 +45,13 @@ func (c *Conv) planCorrelation() *correlation {
 	}
 	dense := s.KernelStrides.Spatial[1] == n && s.KernelStrides.Spatial[0] == w*n && (s.InChannels == 1 || s.KernelStrides.Channel == h*w*n)
 	rows, size := c.out[1]*s.Batch, c.out[0]*c.out[1]*s.Batch*n
-	if !dense || size == 0 || size > correlationFloats || h*w*s.InChannels == 0 || c.out[0]*c.out[1] > 64 || w < 4 || w*n < int(C.tile_cols()) {
+	if positions := h * w * s.InChannels; size > correlationFloats/16 && positions < C.POSITIONS/4 || size > correlationFloats && positions < C.POSITIONS {
+		return nil // sums would leave the registers too often
+	}
+	if !dense || size == 0 || size > largestCorrelation || h*w*s.InChannels == 0 || c.out[0]*c.out[1] > 64 || w < 4 || w*n < int(C.tile_cols()) {
+		return nil
+	}
+	if half != halfNone && w%2 != 0 {
 		return nil
 	}
 	columns := (w-1)*s.KernelDilation[1] + c.out[1]
@@ -47,26 +63,70 @@ func (c *Conv) planCorrelation() *correlation {
 			y0: C.int64_t(-s.PadLow[0]), x0: C.int64_t(-s.PadLow[1]), columns: C.int64_t(columns)},
 		h: C.int64_t(h), w: C.int64_t(w), n: C.int64_t(n), vbatch: C.int64_t(h * w * n), vline: C.int64_t(w * n), vcolumn: C.int64_t(n),
 		rows: C.int64_t(rows), oh: C.int64_t(c.out[0]),
-		line: C.int64_t(s.KernelDilation[0] * pitch), column: C.int64_t(s.KernelDilation[1] * s.Batch), oline: C.int64_t(pitch),
+		line: C.int64_t(s.KernelDilation[0] * pitch), column: C.int64_t(s.KernelDilation[1] * s.Batch),
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
-		on: C.int64_t(s.OutStrides.Channel), c: C.int64_t(s.Batch), images: C.int64_t(s.InChannels),
+		on: C.int64_t(s.OutStrides.Channel), c: C.int64_t(s.Batch), images: C.int64_t(s.InChannels), half: C.int64_t(half), group: 1,
 	}
-	vector := vectorFloats()
-	if max(n, 4)*roundUp(rows, vector) < rows*roundUp(n, vector) {
-		t.q.swapped = 1
+	t.orient(n, rows)
+	if half != halfNone || t.large() {
+		t.q.panels = 1
 	}
-	t.room = int(C.staged_floats(&t.q.s, C.int64_t((h-1)*s.KernelDilation[0]+c.out[0])))
+	if together := s.KernelDilation[1] * (1 + int(t.q.panels)*min(half, 1)); t.q.panels == 1 && s.Batch%16 == 0 && s.Batch >= 32 {
+		t.q.pad = C.int64_t(max(16/together, 1)) // a step to the next column is an odd number of lines of the cache
+	}
+	if t.sums(); t.large() && t.q.pad > 0 && (t.q.swapped == 0 && t.q.on == 1 || t.q.swapped == 1 && t.q.oc == 1) {
+		t.dense = true
+		t.q.sline, t.q.sposition, t.q.srow = t.q.oy, t.q.ox, t.q.oc
+		if t.q.swapped == 1 {
+			t.q.srow = t.q.on
+		}
+	}
+	t.q.group = C.int64_t(t.imagesAtOnce())
 	return t
 }
 
-// correlationTask is a correlation under way.
+// orient chooses what fills a tile's columns: as the result lies where it is large, else what wastes less of the vectors.
+func (w *correlation) orient(n, rows int) {
+	vector := vectorFloats()
+	if w.large() && w.q.on != 1 && w.q.oc == 1 || !w.large() && max(n, 4)*roundUp(rows, vector) < rows*roundUp(n, vector) {
+		w.q.swapped = 1
+	}
+}
+
+// sums lays sums out one after the other.
+func (w *correlation) sums() {
+	q := &w.q
+	q.sline = q.rows * q.n
+	q.srow, q.sposition = q.n, q.s.c*q.n
+	if q.swapped == 1 {
+		q.srow, q.sposition = q.rows, q.s.c
+	}
+}
+
+// large says whether threads share one result.
+func (w *correlation) large() bool { return w.size > correlationFloats }
+
+// imagesAtOnce is how many images give a tile about as many positions as it sums up before its sums leave the registers.
+func (w *correlation) imagesAtOnce() int {
+	whole := C.correlation_part{o1: w.q.oh, n1: w.q.n}
+	if w.large() {
+		whole.o1, whole.n1 = 1, min(w.q.n, C.int64_t(2*C.tile_cols()))
+	}
+	positions := int(w.q.h * w.q.w)
+	if w.q.half != halfNone {
+		positions /= 2
+	}
+	return max(min(C.POSITIONS/positions, groupFloats/int(C.correlate_floats(&w.q, &whole)), int(w.q.images)), 1)
+}
+
+// correlationTask is a correlation under way: parts of the images, and for each of these blocks of output lines and of v's channels.
 type correlationTask struct {
 	*correlation
-	pool    *Pool
-	x, v, y []float32
-	partial []float32
-	parts   int
-	joining bool
+	pool                  *Pool
+	x, v, y               []float32
+	partial               []float32
+	parts, lines, columns int
+	joining               bool
 }
 
 var correlationTasks keep[correlationTask]
@@ -74,25 +134,43 @@ var correlationTasks keep[correlationTask]
 // run computes the correlation; it is false where there are too few images for the threads.
 func (w *correlation) run(p *Pool, x, v, y []float32) bool {
 	images := int(w.q.images)
-	if images < p.threads {
+	if images < p.threads && !w.large() {
 		return false
-	}
-	parts := min(images, p.threads*max(1, min(chunksPerThread, correlationFloats/8/w.size)))
-	if p.threads == 1 || w.flops < serialFlops {
-		parts = 1
 	}
 	if m := p.meter.Load(); m != nil {
 		m.FLOPs.Add(int64(w.flops))
 	}
-	partial := p.scratch.get(parts * w.size)
 	t := correlationTasks.get()
-	*t = correlationTask{correlation: w, pool: p, x: x, v: v, y: y, partial: partial.data, parts: parts}
-	p.runChunks(parts, parts, t)
+	*t = correlationTask{correlation: w, pool: p, x: x, v: v, y: y, parts: 1, lines: 1, columns: 1}
+	t.split()
+	if t.dense && t.parts == 1 {
+		t.partial = y
+		p.runChunks(t.lines*t.columns, t.lines*t.columns, t)
+		correlationTasks.put(t)
+		return true
+	}
+	sums := p.scratch.get(t.parts * w.size)
+	t.partial = sums.data
+	units := t.parts * t.lines * t.columns
+	p.runChunks(units, units, t)
 	t.joining = true
-	p.run(int(w.q.oh*w.q.rows), max(1, serialFlops/8/(int(w.q.n)*parts)), t)
-	p.scratch.put(partial)
+	p.run(int(w.q.oh*w.q.rows), max(1, serialFlops/8/(int(w.q.n)*t.parts)), t)
+	p.scratch.put(sums)
 	correlationTasks.put(t)
 	return true
+}
+
+// split divides the work among the threads.
+func (t *correlationTask) split() {
+	threads := t.pool.threads
+	switch {
+	case t.large():
+		t.lines = int(t.q.oh)
+		panels := (int(t.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
+		t.columns = min(panels, max(1, (2*threads+t.lines-1)/t.lines))
+	case threads > 1 && t.flops >= serialFlops:
+		t.parts = min(int(t.q.images), threads*max(1, min(chunksPerThread, correlationFloats/8/t.size)))
+	}
 }
 
 func (t *correlationTask) do(lo, hi int) {
@@ -100,11 +178,22 @@ func (t *correlationTask) do(lo, hi int) {
 		C.correlate_join(&t.q, floats(t.partial), C.int64_t(t.parts), floats(t.y), C.int64_t(lo), C.int64_t(hi))
 		return
 	}
-	images := int(t.q.images)
 	for i := lo; i < hi; i++ {
-		room := t.pool.scratch.get(t.room)
-		C.correlate(&t.q, floats(t.x), floats(t.v), floats(t.partial[i*t.size:]), floats(room.data),
-			C.int64_t(images*i/t.parts), C.int64_t(images*(i+1)/t.parts))
+		p := t.part(i)
+		room := t.pool.scratch.get(int(C.correlate_floats(&t.q, &p)))
+		C.correlate(&t.q, &p, floats(t.x), floats(t.v), floats(t.partial[i/(t.lines*t.columns)*t.size:]), floats(room.data))
 		t.pool.scratch.put(room)
+	}
+}
+
+// part is unit i of the division.
+func (t *correlationTask) part(i int) C.correlation_part {
+	images, oh, cols := int(t.q.images), int(t.q.oh), int(C.tile_cols())
+	panels := (int(t.q.n) + cols - 1) / cols
+	column, line, part := i%t.columns, i/t.columns%t.lines, i/(t.lines*t.columns)
+	return C.correlation_part{
+		i0: C.int64_t(images * part / t.parts), i1: C.int64_t(images * (part + 1) / t.parts),
+		o0: C.int64_t(oh * line / t.lines), o1: C.int64_t(oh * (line + 1) / t.lines),
+		n0: C.int64_t(panels * column / t.columns * cols), n1: min(C.int64_t(panels*(column+1)/t.columns*cols), t.q.n),
 	}
 }

@@ -1,8 +1,9 @@
 // Convolutions over channels-last images without packing: images are copied once, with the zeros around them, and tiles of the
-// result read their windows where they lie in the copies.
+// result read their windows where they lie in the copies. Operands that hold bfloat16 values are copied as pairs of such values, two
+// in the place of a float: pairs of channels in convolutions, pairs of positions in correlations.
 #ifndef SLOT_DIRECT_H
 #define SLOT_DIRECT_H
-#include "product.h"
+#include "half.h"
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, POSITIONS = 256 };
 
@@ -38,32 +39,46 @@ typedef struct {
 	staging s;
 	int64_t n, obatch, ochannel, windows, few; // few: the columns are so few that the contraction fills the vectors
 	int64_t pairs;                             // columns are those of two outputs, and runs are seen by their lanes alone
+	int64_t half;                              // multiplies pairs of channels (see half.h); 0 for float32
+	int64_t pitch;                             // floats, or pairs, of a staged line
 } windowed;
 
 // A correlation of staged images with v, [h, w, n] for each: y[i, r, o] = sum over images, lines l and columns c of
-// staged(l*line + i*oline + c*column + r) v[l, c, o], for h0 lines i and rows r, which are adjacent floats of a staged line.
+// staged(l*line + i*pitch + c*column + r) v[l, c, o], for h0 lines i and rows r, which are adjacent floats of a staged line.
 typedef struct {
 	staging s;
 	int64_t h, w, n, vbatch, vline, vcolumn;
-	int64_t rows, oh, first, line, column, oline;
+	int64_t rows, oh, line, column;
 	int64_t swapped;              // tiles have v's channels as rows
 	int64_t oy, ox, oc, on, c;    // strides of the result, whose rows are positions of c channels
 	int64_t images;
+	int64_t half;   // multiplies pairs of adjacent columns, whose number is even (see half.h); 0 for float32
+	int64_t panels; // v is staged, too: panels of adjacent channels, or pairs of lines of them where swapped
+	int64_t group;  // the most images that are staged at a time
+	int64_t pad;    // floats left free behind each staged position, so that few positions share a set of the first cache
+	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions where pad is not 0, and of a tile's rows
 } correlated;
+
+// Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v, of which n0 begins a panel.
+typedef struct {
+	int64_t i0, i1, o0, o1, n0, n1;
+} correlation_part;
 
 // room holds the staged lines of the extent's images.
 int64_t staged_floats(const staging *s, int64_t lines);
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y,
 	float *room);
 
-// pack_panels packs B's panels [p0, p1), each whole.
+// pack_panels packs B's panels [p0, p1), each whole. half_pack_panels packs pairs of k, which is even.
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
+void half_pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 
 // pack_few packs B by columns, each run followed by zeros up to a multiple of a vector; the runs' b and n count floats of a column.
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column);
 
-// correlate adds up images [i0, i1) in part, [oh, rows, n], or [oh, n, rows] where swapped.
-void correlate(const correlated *q, const float *x, const float *v, float *part, float *room, int64_t i0, int64_t i1);
+// correlate adds up a part's images in sums, [oh, rows, n], or [oh, n, rows] where swapped, of any strides. room holds correlate_floats.
+void correlate(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room);
+int64_t correlate_floats(const correlated *q, const correlation_part *p);
 
 // correlate_join adds up parts for rows [r0, r1) of all lines' oh*rows, and puts them where they belong.
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1);

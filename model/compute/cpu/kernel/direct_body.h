@@ -32,6 +32,28 @@ static void ISA(stage)(const staging *s, const float *x, int64_t i0, int64_t i1,
 			ISA(stage_line)(s, x + i * s->batch, s->y0 + l, to);
 }
 
+// Stages a line as bfloat16.
+static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half *to)
+{
+	int64_t count = s->columns * s->c, lo = s->x0 < 0 ? -s->x0 : 0, hi = s->w - s->x0;
+	lo = lo < s->columns ? lo : s->columns;
+	hi = hi < s->columns ? hi : s->columns;
+	if (y < 0 || y >= s->h || hi <= lo) {
+		memset(to, 0, count * sizeof *to);
+		return;
+	}
+	memset(to, 0, lo * s->c * sizeof *to);
+	memset(to + hi * s->c, 0, (count - hi * s->c) * sizeof *to);
+	const float *from = x + y * s->sy + (s->x0 + lo) * s->sx;
+	to += lo * s->c;
+	if (s->sx == s->c) {
+		ISA(narrow)(from, (hi - lo) * s->c, to, 0);
+		return;
+	}
+	for (int64_t j = lo; j < hi; j++, from += s->sx, to += s->c)
+		ISA(narrow)(from, s->c, to, 0);
+}
+
 // ---- the tile ----
 
 #define GROUP (ROWS / GROUPS)
@@ -88,6 +110,100 @@ static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
 #endif
 };
 
+// The same for pairs of bfloat16 in a and b, which a word holds each, in plain C.
+static void ISA(halves_tile)(int64_t rows, int64_t vectors, const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,
+	int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)
+{
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < vectors; j++) {
+			vf *to = (vf *)(c + row[i] + j * VL), sum = add ? *to : (vf){0};
+			for (int64_t l = 0; l < runs; l++)
+				for (int64_t k = 0; k < r[l].n; k++) {
+					int32_t pair;
+					memcpy(&pair, a + group[i / GROUP] + r[l].a + i % GROUP * ar + k * ak, sizeof pair);
+					vi x = (vi){0} + pair, y = *(const vi *)(b + r[l].b + k * bk + j * VL);
+					sum += (vf)(x << 16) * (vf)(y << 16) + (vf)(x & -65536) * (vf)(y & -65536);
+				}
+			*to = sum;
+		}
+}
+
+#define HALVES_TILE(rows, vectors)                                                                                              \
+	static void ISA(halves_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar, \
+		int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                                  \
+	{                                                                                                                       \
+		ISA(halves_tile)(rows, vectors, r, runs, a, group, ar, ak, b, bk, c, row, add);                                 \
+	}
+#define HALVES(rows) HALVES_TILE(rows, 1) HALVES_TILE(rows, 2)
+HALVES(1) HALVES(2) HALVES(3) HALVES(4) HALVES(5) HALVES(6)
+#if ROWS == 12
+HALVES(7) HALVES(8) HALVES(9) HALVES(10) HALVES(11) HALVES(12)
+#endif
+#undef BOTH
+#define BOTH(rows) {ISA(halves_##rows##_1), ISA(halves_##rows##_2)}
+static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {
+	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6),
+#if ROWS == 12
+	BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
+#endif
+};
+
+#if defined(SET_AVX512)
+#define VDP_PAIRS(rows, vectors)                                                                                                        \
+	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16"))) static void ISA(vdp_##rows##_##vectors)(      \
+		const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar, int64_t ak, const float *b, int64_t bk,   \
+		float *c, const int64_t *row, int add)                                                                                  \
+	{                                                                                                                               \
+		__m512 acc[rows][vectors];                                                                                              \
+		UNROLL for (int i = 0; i < rows; i++)                                                                                   \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
+				acc[i][j] = _mm512_setzero_ps();                                                                        \
+		for (; runs > 0; runs--, r++) {                                                                                         \
+			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                      \
+			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                    \
+				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                             \
+			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                                   \
+				__m512bh v[vectors];                                                                                    \
+				UNROLL for (int j = 0; j < vectors; j++)                                                                \
+					v[j] = (__m512bh)_mm512_loadu_si512(y + j * VL);                                                \
+				UNROLL for (int i = 0; i < rows; i++)                                                                   \
+				{                                                                                                       \
+					int32_t pair;                                                                                   \
+					memcpy(&pair, g[i / GROUP] + i % GROUP * ar, 4);                                                \
+					UNROLL for (int j = 0; j < vectors; j++)                                                        \
+						acc[i][j] = _mm512_dpbf16_ps(acc[i][j], v[j], (__m512bh)_mm512_set1_epi32(pair));       \
+				}                                                                                                       \
+				UNROLL for (int i = 0; i < rows; i += GROUP)                                                            \
+					g[i / GROUP] += ak;                                                                             \
+			}                                                                                                               \
+		}                                                                                                                       \
+		if (add)                                                                                                                \
+			UNROLL for (int i = 0; i < rows; i++)                                                                           \
+				UNROLL for (int j = 0; j < vectors; j++)                                                                \
+					acc[i][j] += _mm512_loadu_ps(c + row[i] + j * VL);                                              \
+		UNROLL for (int i = 0; i < rows; i++)                                                                                   \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
+				_mm512_storeu_ps(c + row[i] + j * VL, acc[i][j]);                                                       \
+	}
+#define VDPS(rows) VDP_PAIRS(rows, 1) VDP_PAIRS(rows, 2)
+VDPS(1) VDPS(2) VDPS(3) VDPS(4) VDPS(5) VDPS(6) VDPS(7) VDPS(8) VDPS(9) VDPS(10) VDPS(11) VDPS(12)
+#undef BOTH
+#define BOTH(rows) {ISA(vdp_##rows##_1), ISA(vdp_##rows##_2)}
+static const ISA(direct_tile) ISA(vdp_tiles)[ROWS][2] = {
+	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6), BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
+};
+#endif
+
+// The tile for operands that a set multiplies, HALF_NONE being float32.
+static inline ISA(direct_tile) ISA(tile_of)(int64_t half, int64_t rows, int64_t vectors)
+{
+#if defined(SET_AVX512)
+	if (half == HALF_AVX512)
+		return ISA(vdp_tiles)[rows - 1][vectors - 1];
+#endif
+	return (half ? ISA(halves_tiles) : ISA(direct_tiles))[rows - 1][vectors - 1];
+}
+
 #if defined(SET_AVX512)
 // The same for pairs of outputs, one vector of columns: other lanes than a run's do not see what it reads, not even a NaN.
 #define PAIRED(rows)                                                                                                                \
@@ -115,43 +231,10 @@ static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
 	}
 PAIRED(4) PAIRED(8) PAIRED(12)
 static const ISA(direct_tile) ISA(paired_tiles)[GROUPS] = {ISA(paired_4), ISA(paired_8), ISA(paired_12)};
-#define TILE_OF(q, rows, vectors) ((q)->pairs ? ISA(paired_tiles)[(rows) / GROUP - 1] : ISA(direct_tiles)[(rows) - 1][(vectors) - 1])
+#define TILE_OF(q, rows, vectors) ((q)->pairs ? ISA(paired_tiles)[(rows) / GROUP - 1] : ISA(tile_of)((q)->half, rows, vectors))
 #else
-#define TILE_OF(q, rows, vectors) ISA(direct_tiles)[(rows) - 1][(vectors) - 1]
+#define TILE_OF(q, rows, vectors) ISA(tile_of)((q)->half, rows, vectors)
 #endif
-
-// ---- parts of vectors ----
-
-#if defined(SET_AVX2)
-static const int32_t ISA(first)[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-#endif
-
-// The first n floats, 1 to VL, of a vector.
-static inline vf ISA(load_first)(const float *p, int64_t n)
-{
-#if defined(SET_AVX512)
-	return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-#elif defined(SET_AVX2)
-	return (vf)_mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *)(ISA(first) + 8 - n)));
-#else
-	vf v = {0};
-	for (int64_t i = 0; i < n; i++)
-		v[i] = p[i];
-	return v;
-#endif
-}
-
-static inline void ISA(store_first)(float *p, vf v, int64_t n)
-{
-#if defined(SET_AVX512)
-	_mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
-#elif defined(SET_AVX2)
-	_mm256_maskstore_ps(p, _mm256_loadu_si256((const __m256i *)(ISA(first) + 8 - n)), (__m256)v);
-#else
-	for (int64_t i = 0; i < n; i++)
-		p[i] = v[i];
-#endif
-}
 
 // Stores the first cols floats, up to two vectors, of a tile's row, or adds them to what is there.
 static inline void ISA(store_row)(float *c, const float *row, int64_t cols, int add)
@@ -203,7 +286,7 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 // Computes one panel of columns of one window's outputs.
 static void ISA(window_panel)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
 {
-	int64_t pitch = q->s.columns * q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
+	int64_t pitch = q->pitch, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
 	ISA(gathered) t = {.whole = 1};
 	float *c = y + w->out + p * COLS * q->ochannel;
 	b += w->b + p * w->panel;
@@ -322,7 +405,12 @@ static void ISA(pack_few)(const product *q, const window *w, const float *b, flo
 
 static void ISA(convolve_windows)(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y, float *room)
 {
-	ISA(stage)(&q->s, x, e->i0, e->i1, e->l0, e->l1, room);
+	if (q->half)
+		for (int64_t i = e->i0, at = 0; i < e->i1; i++)
+			for (int64_t l = e->l0; l < e->l1; l++, at += q->pitch)
+				ISA(stage_halves)(&q->s, x + i * q->s.batch, q->s.y0 + l, (half *)(void *)(room + at));
+	else
+		ISA(stage)(&q->s, x, e->i0, e->i1, e->l0, e->l1, room);
 	for (int64_t i = 0; i < q->windows; i++) {
 		if (q->few)
 			ISA(window_few)(q, &w[i], e, b, y, room);
@@ -342,15 +430,30 @@ static void ISA(pack_panels)(const product *q, const float *b, float *to, int64_
 	}
 }
 
+static void ISA(half_pack_panels)(const product *q, const float *b, float *to, int64_t p0, int64_t p1)
+{
+	float block[BLOCK_K * COLS];
+	for (int64_t p = p0; p < p1; p++) {
+		int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
+		for (int64_t k = 0; k < q->k; k += BLOCK_K) {
+			int64_t kc = q->k - k < BLOCK_K ? q->k - k : BLOCK_K;
+			ISA(pack)(&q->b, b, p * COLS, cols, COLS, k, kc, block);
+			uint32_t *at = (uint32_t *)(void *)(to + (p * q->k + k) / 2 * COLS);
+			for (int64_t t = 0; t < kc; t += 2, at += COLS)
+				ISA(pair_rows)(block + t * COLS, block + (t + 1) * COLS, COLS, at, 0);
+		}
+	}
+}
+
 // ---- correlations ----
 
 // One tile of a correlation: rows adjacent floats of a, columns of b, into c, whose rows are width floats long.
-static void ISA(correlation_tile)(const run *r, int64_t runs, const float *a, int64_t rows, int64_t ak, const float *b, int64_t bk,
+static void ISA(correlation_tile)(int64_t half, const run *r, int64_t runs, const float *a, int64_t rows, int64_t ak, const float *b, int64_t bk,
 	int64_t cols, float *c, int64_t width, int add)
 {
 	int64_t group[GROUPS] = {0, GROUP, 2 * GROUP}, row[ROWS];
 	int vectors = cols > VL ? 2 : 1;
-	ISA(direct_tile) tile = ISA(direct_tiles)[rows - 1][vectors - 1];
+	ISA(direct_tile) tile = ISA(tile_of)(half, rows, vectors);
 	if (cols == vectors * VL) {
 		for (int64_t i = 0; i < rows; i++)
 			row[i] = i * width;
@@ -370,61 +473,162 @@ static inline int64_t ISA(height)(int64_t rows)
 	return (rows + panels - 1) / panels;
 }
 
+// What a part has staged.
+typedef struct {
+	int64_t lines, step;     // of an image, and from which line of the image to the next
+	int64_t pixel, pitch, image; // floats of a position, a line and an image
+	int64_t block, blocks;       // rows that are adjacent, and how many times
+	int64_t column, w;       // floats from a column to the next, and columns of v, or pairs of them
+	int64_t positions;       // of all images together
+	const float *x, *v;
+	int64_t vimage, vline, vcolumn, vpanel; // strides of v
+} ISA(staged);
+
+// Stages the lines of images [i, i + count) that the part needs. Of pairs, each word holds a value and that of the next column.
+static void ISA(stage_correlated)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *x, int64_t i, int64_t count,
+	float *to, float *line)
+{
+	for (int64_t k = 0; k < count; k++)
+		for (int64_t l = 0; l < s->lines; l++, to += s->pitch) {
+			const float *image = x + (i + k) * q->s.batch;
+			int64_t y = q->s.y0 + p->o0 + l * s->step, c = q->s.c;
+			if (!q->half && !q->pad) {
+				ISA(stage_line)(&q->s, image, y, to);
+				continue;
+			}
+			ISA(stage_line)(&q->s, image, y, line);
+			if (!q->pad) {
+				ISA(pair_rows)(line, line + q->column, s->pitch - q->column, (uint32_t *)(void *)to, 0);
+				ISA(pair_rows)(line + s->pitch - q->column, 0, q->column, (uint32_t *)(void *)(to + s->pitch - q->column), 0);
+				continue;
+			}
+			for (int64_t j = 0; j < q->s.columns; j++) {
+				const float *from = line + j * c, *next = (j + 1) * c + q->column <= q->s.columns * c ? from + q->column : 0;
+				if (q->half)
+					ISA(pair_rows)(from, next, c, (uint32_t *)(void *)(to + j * s->pixel), 0);
+				else
+					memcpy(to + j * s->pixel, from, c * sizeof *from);
+			}
+		}
+}
+
+// Stages v's channels [n0, n1) of images [i, i + count).
+static void ISA(stage_panels)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *v, int64_t i, int64_t count, float *to)
+{
+	int64_t width = q->swapped ? p->n1 - p->n0 : COLS, unit = q->half ? 2 : 1; // of a panel
+	for (int64_t k = 0; k < count; k++)
+		for (int64_t l = 0; l < q->h; l++)
+			for (int64_t c = 0; c < s->w; c++, to += s->vcolumn) {
+				const float *from = v + (i + k) * q->vbatch + l * q->vline + unit * c * q->vcolumn;
+				for (int64_t n = p->n0; n < p->n1; n += width) {
+					int64_t cols = p->n1 - n < width ? p->n1 - n : width;
+					float *at = to + (n - p->n0) / width * s->vpanel;
+					if (q->half)
+						ISA(pair_rows)(from + n, from + q->vcolumn + n, cols, (uint32_t *)(void *)at, 0);
+					else
+						memcpy(at, from + n, cols * sizeof *at);
+				}
+			}
+}
+
 // Adds up some lines, whose runs are given, with v's channels as columns. The last columns of v, where vectors would reach beyond
 // it, are read through a copy.
-static void ISA(correlate_lines)(const correlated *q, const run *r, int64_t runs, const float *x, const float *v, float *part, int last, int add)
+static void ISA(correlate_lines)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, float *sums,
+	int last, int add)
 {
-	int64_t h = ISA(height)(q->rows);
-	for (int64_t n = 0; n < q->n; n += COLS) {
-		int64_t cols = q->n - n < COLS ? q->n - n : COLS, count = runs;
+	int64_t h = ISA(height)(s->block);
+	for (int64_t n = p->n0; n < p->n1; n += COLS) {
+		int64_t cols = p->n1 - n < COLS ? p->n1 - n : COLS, count = runs;
+		const float *v = q->panels ? s->v + (n - p->n0) / COLS * s->vpanel : s->v + n;
 		float copy[2 * COLS] = {0};
 		run own[MAX_RUNS + 1];
 		memcpy(own, r, runs * sizeof(run));
-		int64_t reach = n + (cols > VL ? 2 : 1) * VL, tail = last ? (reach + q->vcolumn - 1) / q->vcolumn - 1 : 0;
+		int64_t reach = n + (cols > VL ? 2 : 1) * VL, tail = last && !q->panels ? (reach + s->vcolumn - 1) / s->vcolumn - 1 : 0;
 		if (tail > 0) {
 			run *end = &own[runs - 1];
 			end->n -= tail;
-			memcpy(copy, v + n + end->b + end->n * q->vcolumn, 4 * (tail * q->vcolumn - n));
-			own[count++] = (run){end->a + end->n * q->column, ((intptr_t)copy - (intptr_t)(v + n)) / 4, tail};
+			memcpy(copy, v + end->b + end->n * s->vcolumn, 4 * (tail * s->vcolumn - n));
+			own[count++] = (run){end->a + end->n * s->column, ((intptr_t)copy - (intptr_t)v) / 4, tail};
 		}
-		for (int64_t i = 0; i < q->oh; i++)
-			for (int64_t m = 0; m < q->rows; m += h)
-				ISA(correlation_tile)(own, count, x + i * q->oline + m, q->rows - m < h ? q->rows - m : h, q->column, v + n,
-					q->vcolumn, cols, part + (i * q->rows + m) * q->n + n, q->n, add);
+		for (int64_t i = p->o0; i < p->o1; i++)
+			for (int64_t j = 0; j < s->blocks; j++)
+				for (int64_t m = 0; m < s->block; m += h)
+					ISA(correlation_tile)(q->half, own, count, s->x + (i - p->o0) * s->pitch + j * s->pixel + m,
+						s->block - m < h ? s->block - m : h, s->column, v, s->vcolumn, cols,
+						sums + i * q->sline + j * q->sposition + m * q->srow + n, q->srow, add);
 	}
 }
 
 // The same with v's channels as rows.
-static void ISA(correlate_swapped)(const correlated *q, const run *r, int64_t runs, const float *x, const float *v, float *part, int add)
+static void ISA(correlate_swapped)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, float *sums, int add)
 {
 	run swapped[MAX_RUNS];
 	for (int64_t i = 0; i < runs; i++)
 		swapped[i] = (run){r[i].b, r[i].a, r[i].n};
-	int64_t h = ISA(height)(q->n);
-	for (int64_t i = 0; i < q->oh; i++)
-		for (int64_t m = 0; m < q->rows; m += COLS)
-			for (int64_t n = 0; n < q->n; n += h)
-				ISA(correlation_tile)(swapped, runs, v + n, q->n - n < h ? q->n - n : h, q->vcolumn, x + i * q->oline + m, q->column,
-					q->rows - m < COLS ? q->rows - m : COLS, part + (i * q->n + n) * q->rows + m, q->rows, add);
+	int64_t h = ISA(height)(p->n1 - p->n0);
+	const float *v = q->panels ? s->v : s->v + p->n0;
+	for (int64_t i = p->o0; i < p->o1; i++)
+		for (int64_t j = 0; j < s->blocks; j++)
+			for (int64_t m = 0; m < s->block; m += COLS)
+				for (int64_t n = 0; n < p->n1 - p->n0; n += h)
+					ISA(correlation_tile)(q->half, swapped, runs, v + n, p->n1 - p->n0 - n < h ? p->n1 - p->n0 - n : h, s->vcolumn,
+						s->x + (i - p->o0) * s->pitch + j * s->pixel + m, s->column, s->block - m < COLS ? s->block - m : COLS,
+						sums + i * q->sline + j * q->sposition + (p->n0 + n) * q->srow + m, q->srow, add);
 }
 
-static void ISA(correlate)(const correlated *q, const float *x, const float *v, float *part, float *room, int64_t i0, int64_t i1)
+// What a part stages for count images.
+static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p, int64_t count)
 {
-	int64_t lines = (q->h - 1) * q->line / (q->s.columns * q->s.c) + q->oh, most = POSITIONS / q->w;
-	most = most < 1 ? 1 : most > MAX_RUNS ? MAX_RUNS : most;
-	for (int64_t i = i0; i < i1; i++) {
-		ISA(stage)(&q->s, x, i, i + 1, 0, lines, room);
-		const float *image = v + i * q->vbatch;
-		for (int64_t l = 0; l < q->h; l += most) {
+	int64_t c = q->s.c, apart = q->line / (q->s.columns * c); // lines of the image that follow each other in the sum
+	ISA(staged) s = {.pixel = c + q->pad, .block = q->pad ? c : q->rows, .blocks = q->pad ? q->rows / c : 1, .step = 1, .w = q->w,
+		.vimage = q->vbatch, .vline = q->vline, .vcolumn = q->vcolumn};
+	s.pitch = q->s.columns * s.pixel, s.column = q->column / c * s.pixel;
+	s.lines = (q->h - 1) * apart + p->o1 - p->o0;
+	if (p->o1 - p->o0 == 1)
+		s.lines = q->h, s.step = apart;
+	s.image = s.lines * s.pitch;
+	if (q->half)
+		s.w /= 2, s.column *= 2;
+	s.positions = count * q->h * s.w;
+	if (q->panels) {
+		s.vcolumn = q->swapped ? p->n1 - p->n0 + (q->pad ? VL : 0) : COLS;
+		s.vline = s.w * s.vcolumn, s.vimage = q->h * s.vline, s.vpanel = s.positions * s.vcolumn;
+	}
+	return s;
+}
+
+// Tiles read up to two vectors behind the last row.
+static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part *p)
+{
+	ISA(staged) s = ISA(staged_of)(q, p, q->group);
+	int64_t panels = q->swapped ? 1 : (p->n1 - p->n0 + COLS - 1) / COLS;
+	return q->group * s.image + s.pitch + (q->panels ? panels * s.vpanel : 0) + 4 * COLS;
+}
+
+static void ISA(correlate)(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
+{
+	for (int64_t i = p->i0; i < p->i1; i += q->group) {
+		int64_t count = p->i1 - i < q->group ? p->i1 - i : q->group;
+		ISA(staged) s = ISA(staged_of)(q, p, count);
+		float *line = room + count * s.image, *panels = line + s.pitch + 2 * COLS;
+		ISA(stage_correlated)(q, p, &s, x, i, count, room, line);
+		if (q->panels)
+			ISA(stage_panels)(q, p, &s, v, i, count, panels);
+		s.x = room, s.v = q->panels ? panels : v + i * q->vbatch;
+		int64_t most = POSITIONS / s.w, next = s.step == 1 ? q->line / (q->s.columns * q->s.c) * s.pitch : s.pitch, lines = count * q->h;
+		most = most < 1 ? 1 : most > MAX_RUNS ? MAX_RUNS : most;
+		for (int64_t l = 0; l < lines; l += most) {
 			run r[MAX_RUNS];
-			int64_t runs = q->h - l < most ? q->h - l : most;
-			for (int64_t k = 0; k < runs; k++)
-				r[k] = (run){(l + k) * q->line, (l + k) * q->vline, q->w};
-			int add = i > i0 || l > 0;
+			int64_t runs = lines - l < most ? lines - l : most;
+			for (int64_t k = 0; k < runs; k++) {
+				int64_t image = (l + k) / q->h, at = (l + k) % q->h;
+				r[k] = (run){image * s.image + at * next, image * s.vimage + at * s.vline, s.w};
+			}
+			int add = i > p->i0 || l > 0;
 			if (q->swapped)
-				ISA(correlate_swapped)(q, r, runs, room + q->first, image, part, add);
+				ISA(correlate_swapped)(q, p, &s, r, runs, sums, add);
 			else
-				ISA(correlate_lines)(q, r, runs, room + q->first, image, part, i + 1 == q->images && l + runs == q->h, add);
+				ISA(correlate_lines)(q, p, &s, r, runs, sums, i + count == q->images && l + runs == lines, add);
 		}
 	}
 }

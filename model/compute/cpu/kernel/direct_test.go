@@ -5,6 +5,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -43,8 +44,34 @@ func untilSome(t *testing.T, missing string, count func(t *rapid.T) int) {
 func TestConvWindows(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
+	checkWindows(t, p, Exact, func(c *Conv) bool { return c.direct != nil })
+}
+
+// The same for pairs of bfloat16.
+func TestHalfConvWindows(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forWindowedHalves(t, func(t *testing.T) {
+		checkWindows(t, p, Halves, func(c *Conv) bool { return c.direct != nil && c.direct.q.half != halfNone })
+	})
+}
+
+// forWindowedHalves runs a test with each set that reads bfloat16 in place and works here.
+func forWindowedHalves(t *testing.T, test func(t *testing.T)) {
+	for _, set := range []int{halfPlain, halfAVX512} {
+		t.Run(halfNames[set], func(t *testing.T) {
+			if !runsHalf()[set] {
+				t.Skip("this machine has no " + halfNames[set])
+			}
+			withHalf(set, func() { test(t) })
+		})
+	}
+}
+
+func checkWindows(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool) {
 	untilSome(t, "no convolution read windows in place", func(t *rapid.T) int {
 		s := drawImages(t, []int{1, 2, 3, 4, 5})
+		s.Operands = o
 		out, err := s.withStrides().OutShape()
 		if err != nil {
 			t.Skip(err)
@@ -54,7 +81,7 @@ func TestConvWindows(t *testing.T) {
 		s.OutStrides = layout(last, append([]int{s.Batch, s.OutChannels}, out...))
 		order := rapid.SampledFrom([][]int{{2, 3, 1, 0}, {2, 3, 0, 1}, {0, 1, 2, 3}}).Draw(t, "kernel's order")
 		s.KernelStrides = layout(order, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
-		return checkGuarded(t, p, s, func(c *Conv) bool { return c.direct != nil })
+		return checkGuarded(t, p, s, wanted)
 	})
 }
 
@@ -90,8 +117,22 @@ func TestConvPairs(t *testing.T) {
 func TestConvCorrelation(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
+	checkCorrelation(t, p, Exact, func(c *Conv) bool { return c.kernel != nil })
+}
+
+// The same for pairs of bfloat16.
+func TestHalfConvCorrelation(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forWindowedHalves(t, func(t *testing.T) {
+		checkCorrelation(t, p, Halves, func(c *Conv) bool { return c.kernel != nil && c.kernel.q.half != halfNone })
+	})
+}
+
+func checkCorrelation(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool) {
 	untilSome(t, "no gradient was added up image by image", func(t *rapid.T) int {
-		s := drawImages(t, []int{5, 8, 13, 17})
+		s := drawImages(t, []int{5, 8, 13, 16, 18})
+		s.Operands = o
 		s.Stride, s.InDilation, s.Reverse = nil, nil, nil
 		s.InChannels = max(s.InChannels, 2) // images, at least as many as threads
 		for d := range s.In {
@@ -106,8 +147,56 @@ func TestConvCorrelation(t *testing.T) {
 		s.KernelStrides = layout([]int{1, 2, 3, 0}, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
 		order := rapid.SampledFrom([][]int{{2, 3, 0, 1}, {2, 3, 1, 0}, {0, 1, 2, 3}}).Draw(t, "result's order")
 		s.OutStrides = layout(order, append([]int{s.Batch, s.OutChannels}, out...))
-		return checkGuarded(t, p, s, func(c *Conv) bool { return c.kernel != nil })
+		return checkGuarded(t, p, s, wanted)
 	})
+}
+
+// Gradients for kernels that are too large for each thread to have one of its own, in either order of the kernel's channels.
+func TestConvLargeCorrelation(t *testing.T) {
+	check := func(t *testing.T, o Operands) {
+		for _, threads := range []int{1, 3} {
+			p := NewPool(threads)
+			defer p.Close()
+			for _, s := range []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(3, 20, 80, 400, 3, 1, 1), nhwc(70, 4, 300, 100, 3, 1, 1)} {
+				for _, transposed := range []bool{false, true} {
+					s := kernelGradient(s)
+					if s.Operands = o; transposed {
+						s.OutStrides.Batch, s.OutStrides.Channel = 1, s.Batch
+					}
+					checkSome(t, p, s)
+				}
+			}
+		}
+	}
+	t.Run("float32", func(t *testing.T) { check(t, Exact) })
+	forWindowedHalves(t, func(t *testing.T) { check(t, Halves) })
+}
+
+// checkSome compares some outputs of a correlation with their definition.
+func checkSome(t *testing.T, p *Pool, s ConvSpec) {
+	t.Helper()
+	c, err := PlanConv(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.kernel == nil || !c.kernel.large() || (s.Operands == Halves) != (c.kernel.q.half != halfNone) {
+		t.Fatalf("%+v is not computed in parts of the result", s)
+	}
+	x, w, out := random(1, c.reach[0]), random(2, c.reach[1]), random(3, c.reach[2])
+	if s.Operands == Halves {
+		toHalf(x)
+		toHalf(w)
+	}
+	c.Run(p, x, w, out)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		b, o, y, z := r.IntN(s.Batch), r.IntN(s.OutChannels), r.IntN(c.out[0]), r.IntN(c.out[1])
+		want, scale := naiveConv(c.spec, x, w, b, o, []int{y, z})
+		got := out[b*s.OutStrides.Batch+o*s.OutStrides.Channel+y*s.OutStrides.Spatial[0]+z*s.OutStrides.Spatial[1]]
+		if !close32(got, want, scale) {
+			t.Fatalf("output %d, %d, %d, channel %d = %v, want %v\n%+v", b, y, z, o, got, want, s)
+		}
+	}
 }
 
 // checkGuarded compares a convolution with its definition, on operands that end where memory ends, one element of which is NaN.
@@ -123,6 +212,10 @@ func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int 
 	defer freeW()
 	copy(x, random(1, len(x)))
 	copy(w, random(2, len(w)))
+	if s.Operands == Halves {
+		toHalf(x)
+		toHalf(w)
+	}
 	if wanted(c) {
 		x[rapid.IntRange(0, len(x)-1).Draw(t, "which is NaN")] = float32(math.NaN())
 	}

@@ -125,19 +125,20 @@ static void ISA(half_pack_adjacent)(const operand *o, const float *src, int64_t 
 static inline void ISA(pair_rows)(const float *first, const float *second, int64_t width, uint32_t *to, uint32_t *low)
 {
 	for (int64_t j = 0; j < width; j += VL) {
-		size_t bytes = (width - j < VL ? width - j : VL) * sizeof *to;
-		vu x = {0}, y = {0}, pair;
-		memcpy(&x, first + j, bytes);
+		int64_t n = width - j < VL ? width - j : VL;
+		vu x = n == VL ? *(const vu *)(first + j) : (vu)ISA(load_first)(first + j, n), y = {0};
 		if (second)
-			memcpy(&y, second + j, bytes);
+			y = n == VL ? *(const vu *)(second + j) : (vu)ISA(load_first)(second + j, n);
 		if (low) {
 			vu near_x = ISA(nearest)(x), near_y = ISA(nearest)(y);
-			pair = ISA(rest)(x, near_x) >> 16 | ISA(rest)(y, near_y);
-			memcpy(low + j, &pair, bytes);
+			ISA(store_first)((float *)(void *)(low + j), (vt)(ISA(rest)(x, near_x) >> 16 | ISA(rest)(y, near_y)), n);
 			x = near_x, y = near_y;
 		}
-		pair = x >> 16 | (y & 0xffff0000u);
-		memcpy(to + j, &pair, bytes);
+		vu pair = x >> 16 | (y & 0xffff0000u);
+		if (n == VL)
+			*(vu *)(to + j) = pair;
+		else
+			ISA(store_first)((float *)(void *)(to + j), (vt)pair, n);
 	}
 }
 

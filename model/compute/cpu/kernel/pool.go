@@ -207,7 +207,7 @@ func (p *Pool) runRanges(r ranges, t task) {
 	w.done.Store(0)
 	w.holders.Store(1)
 	p.invite(w, min(p.threads, r.chunks)-1)
-	w.help(&p.caller)
+	w.help(&p.caller, nil)
 	if m := p.meter.Load(); m != nil {
 		m.Waited.Add(measured(w.wait))
 	} else {
@@ -259,11 +259,7 @@ func (p *Pool) help() {
 
 func (p *Pool) assist(w *work, t *turn) {
 	defer p.release(w)
-	if m := p.meter.Load(); m != nil {
-		m.Helped.Add(measured(func() { w.help(t) }))
-		return
-	}
-	w.help(t)
+	w.help(t, p.meter.Load())
 }
 
 // ticket waits for work, at first without sleeping: within a step the next call comes soon.
@@ -286,14 +282,15 @@ func (p *Pool) ticket() *work {
 	}
 }
 
-// help computes chunks until all are taken, and gives way between them.
-func (w *work) help(t *turn) {
+// help computes chunks until all are taken, and yields between them. A meter counts each chunk before the chunk counts as done, so
+// that its time belongs to the step that it is part of.
+func (w *work) help(t *turn, m *Meter) {
 	for {
 		i := int(w.next.Add(1)) - 1
 		if i >= w.ranges.chunks {
 			return
 		}
-		w.chunk(w.ranges.at(i), w.ranges.at(i+1))
+		w.chunk(w.ranges.at(i), w.ranges.at(i+1), m)
 		t.giveWay()
 	}
 }
@@ -302,7 +299,7 @@ func (w *work) help(t *turn) {
 var errExit = errors.New("a range of Pool.Run called runtime.Goexit")
 
 // chunk computes a range; however that ends, it counts, and the last one wakes the caller.
-func (w *work) chunk(lo, hi int) {
+func (w *work) chunk(lo, hi int, m *Meter) {
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
@@ -314,7 +311,11 @@ func (w *work) chunk(lo, hi int) {
 			w.finished <- struct{}{}
 		}
 	}()
-	w.task.do(lo, hi)
+	if m != nil {
+		m.Helped.Add(measured(func() { w.task.do(lo, hi) }))
+	} else {
+		w.task.do(lo, hi)
+	}
 	returned = true
 }
 

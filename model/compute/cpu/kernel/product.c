@@ -36,8 +36,10 @@ typedef struct {
 		int64_t);
 	void (*convolve_windows)(const windowed *, const window *, const extent *, const float *, const float *, float *, float *);
 	void (*pack_panels)(const product *, const float *, float *, int64_t, int64_t);
+	void (*half_pack_panels)(const product *, const float *, float *, int64_t, int64_t);
 	void (*pack_few)(const product *, const window *, const float *, float *, int64_t);
-	void (*correlate)(const correlated *, const float *, const float *, float *, float *, int64_t, int64_t);
+	void (*correlate)(const correlated *, const correlation_part *, const float *, const float *, float *, float *);
+	int64_t (*correlate_floats)(const correlated *, const correlation_part *);
 	void (*correlate_join)(const correlated *, const float *, int64_t, float *, int64_t, int64_t);
 	void (*half_pack_rows)(const product *, const float *, half *, int64_t, int64_t, int64_t, int64_t, int64_t);
 	void (*half_pack_cols)(const product *, const float *, half *, int64_t, int64_t, int64_t, int64_t, int64_t);
@@ -129,12 +131,19 @@ void convolve_windows(const windowed *q, const window *w, const extent *e, const
 
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1) { set->pack_panels(q, b, to, p0, p1); }
 
+void half_pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1)
+{
+	set->half_pack_panels(q, b, to, p0, p1);
+}
+
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column) { set->pack_few(q, w, b, to, column); }
 
-void correlate(const correlated *q, const float *x, const float *v, float *part, float *room, int64_t i0, int64_t i1)
+void correlate(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
 {
-	set->correlate(q, x, v, part, room, i0, i1);
+	set->correlate(q, p, x, v, sums, room);
 }
+
+int64_t correlate_floats(const correlated *q, const correlation_part *p) { return set->correlate_floats(q, p); }
 
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)
 {

@@ -580,12 +580,45 @@ static void ISA(dots)(int64_t m, int64_t n0, int64_t n1, int64_t k, const float 
 	}
 }
 
-#include "direct_body.h"
+// ---- parts of vectors ----
+
+#if defined(SET_AVX2)
+static const int32_t ISA(first)[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+#endif
+
+// The first n floats, 1 to VL, of a vector.
+static inline vf ISA(load_first)(const float *p, int64_t n)
+{
+#if defined(SET_AVX512)
+	return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif defined(SET_AVX2)
+	return (vf)_mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *)(ISA(first) + 8 - n)));
+#else
+	vf v = {0};
+	for (int64_t i = 0; i < n; i++)
+		v[i] = p[i];
+	return v;
+#endif
+}
+
+static inline void ISA(store_first)(float *p, vf v, int64_t n)
+{
+#if defined(SET_AVX512)
+	_mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#elif defined(SET_AVX2)
+	_mm256_maskstore_ps(p, _mm256_loadu_si256((const __m256i *)(ISA(first) + 8 - n)), (__m256)v);
+#else
+	for (int64_t i = 0; i < n; i++)
+		p[i] = v[i];
+#endif
+}
+
 #include "half_body.h"
+#include "direct_body.h"
 
 static const kernels ISA(set) = {
 	ROWS, COLS, VL, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots), ISA(convolve_windows),
-	ISA(pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_join), ISA(half_pack_rows), ISA(half_pack_cols),
+	ISA(pack_panels), ISA(half_pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_floats), ISA(correlate_join), ISA(half_pack_rows), ISA(half_pack_cols),
 	ISA(half_block_cols), ISA(half_block_rows),
 };
 

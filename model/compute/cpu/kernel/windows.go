@@ -5,6 +5,8 @@ package kernel
 #cgo nocallback convolve_windows
 #cgo noescape pack_panels
 #cgo nocallback pack_panels
+#cgo noescape half_pack_panels
+#cgo nocallback half_pack_panels
 #cgo noescape pack_few
 #cgo nocallback pack_few
 #include "direct.h"
@@ -27,18 +29,26 @@ type windows struct {
 	packed  int // floats of the packed kernel
 	rows    int // outputs of an image that one window gives, the most
 	flops   int
+	unit    int      // values of the contraction in a word of a staged image: 1 float, or 2 bfloat16
 	pairs   *pairing // of outputs, nil where each output is one
 }
 
-// planWindows returns the convolution as windows, of the outputs or of pairs of them; nil where that is not possible or does not pay.
-func (c *Conv) planWindows(pairs *pairing) (*windows, error) {
+// planWindows returns the convolution as windows, of the outputs or of pairs of them, whose operands a set multiplies as bfloat16, halfNone
+// as float32; nil where that is not possible or does not pay.
+func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Channel != 1 || s.Batch*s.InChannels*s.OutChannels*c.out[0]*c.out[1] == 0 {
 		return nil, nil
 	}
-	w := &windows{batch: s.Batch, pairs: pairs}
+	w := &windows{batch: s.Batch, unit: 1, pairs: pairs}
 	if pairs != nil {
 		w.q.pairs = 1
+	}
+	if half != halfNone {
+		w.unit, w.q.half = 2, C.int64_t(half)
+		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || w.kernelLies(s) {
+			return nil, nil
+		}
 	}
 	var taps [][2]phaseTaps
 	for phase := range s.phases(0) * s.phases(1) {
@@ -87,6 +97,7 @@ func (w *windows) stage(s *ConvSpec, taps [][2]phaseTaps) {
 	w.q.s = C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.InChannels),
 		sy: C.int64_t(s.InStrides.Spatial[0]), sx: C.int64_t(s.InStrides.Spatial[1]), sc: 1, batch: C.int64_t(s.InStrides.Batch),
 		y0: C.int64_t(low[0]), x0: C.int64_t(low[1]), columns: C.int64_t(high[1] - low[1])}
+	w.q.pitch = w.q.s.columns * w.q.s.c / C.int64_t(w.unit)
 }
 
 // end is the position after the last output's last tap.
@@ -94,13 +105,13 @@ func (f phaseTaps) end() int { return f.start + (f.outputs-1)*f.move + (f.taps-1
 
 // add appends the window of one class of outputs.
 func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
-	channels, pitch := s.InChannels, int(w.q.s.columns)*s.InChannels
+	channels, pitch := s.InChannels/w.unit, int(w.q.pitch)
 	v := C.window{h: C.int64_t(y.outputs), w: C.int64_t(x.outputs),
 		first: C.int64_t((y.start-int(w.q.s.y0))*pitch + (x.start-int(w.q.s.x0))*channels),
 		line:  C.int64_t(y.move * pitch), column: C.int64_t(x.move * channels),
 		out:   C.int64_t(y.first*s.OutStrides.Spatial[0] + x.first*s.OutStrides.Spatial[1]),
 		oline: C.int64_t(y.every * s.OutStrides.Spatial[0]), ocolumn: C.int64_t(x.every * s.OutStrides.Spatial[1])}
-	k := y.taps * x.taps * channels
+	k := y.taps * x.taps * s.InChannels
 	w.rows = max(w.rows, y.outputs*x.outputs)
 	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * k
 	w.first = append(w.first, y)
@@ -118,13 +129,13 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		return nil
 	default:
 		w.packedRuns(&v, channels, y, x)
-		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), C.int64_t(k*cols)
-		w.packed += roundUp(s.OutChannels, cols) * k
+		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), C.int64_t(k/w.unit*cols)
+		w.packed += roundUp(s.OutChannels, cols) * k / w.unit
 	}
 	w.list, w.kernels = append(w.list, v), append(w.kernels, product{})
 	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
 	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
-		{size: channels, b: ks.Channel, dim: -1}}
+		{size: s.InChannels, b: ks.Channel, dim: -1}}
 	return w.kernels[len(w.kernels)-1].set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(start), 0, false)
 }
 
@@ -258,7 +269,7 @@ const (
 
 // split chooses units of whole images, where there are enough of them for all threads, else of lines or of columns.
 func (t *windowsTask) split() {
-	want, floats := t.pool.threads*chunksPerThread, int(t.q.s.columns*t.q.s.c)*t.lines(0, 1)
+	want, floats := t.pool.threads*chunksPerThread, int(t.q.pitch)*t.lines(0, 1)
 	if t.pool.threads == 1 {
 		want = 1
 	}
@@ -332,6 +343,10 @@ func (t *windowsTask) pack(lo, hi int) {
 			continue
 		}
 		k, p := i/t.panels, C.int64_t(i%t.panels)
-		C.pack_panels(&t.kernels[k].c, floats(t.kernel), floats(t.b[t.list[k].b:]), p, p+1)
+		if q, b := &t.kernels[k].c, floats(t.b[t.list[k].b:]); t.unit == 2 {
+			C.half_pack_panels(q, floats(t.kernel), b, p, p+1)
+		} else {
+			C.pack_panels(q, floats(t.kernel), b, p, p+1)
+		}
 	}
 }
