@@ -88,6 +88,7 @@ var importMap = map[string]string{
 	"model/expect":               "",
 	"model/format/regular":       "",
 	"model/paper/hrr":            "model/paper/layer",
+	"model/paper/hrr/hrrtest":    "model/paper/hrr",
 	"model/paper/layer":          "",
 	"model/paper/net":            "model/paper/layer",
 	"model/paper/latent":         "model/paper/hrr model/paper/layer",

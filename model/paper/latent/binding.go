@@ -64,12 +64,12 @@ func (h HRR) drawPermutations(rng *rand.Rand, out []float32) {
 	}
 }
 
-// fftFrom is the dimension d from which circular convolution uses FFTs. In milliseconds for binding and unbinding m = 9 slots of 32 images
-// with gradients, on two busy cores of the CPU engine (BenchmarkForms of package hrr):
+// fftFrom is the dimension d from which circular convolution uses FFTs. Milliseconds of binding and unbinding m = 9 slots of 32 images
+// with gradients, on two cores of the CPU engine (BenchmarkForms of package hrr):
 //
 //	d             128    256    512    768   1024   1536   2048   4096   8192
-//	circulants   0.11   0.52    2.1    5.4     11     69    188   2336   7991
-//	FFTs          2.0    4.3     10     14     19     80    135    639   1053
+//	circulants   0.11   0.52    2.1    5.4     11     28     55    277   7456
+//	FFTs          2.0    4.3     10     14     15     29     36     79    565
 const fftFrom = 2048
 
 // operator applies the M_i of all slots: by their matrices side by side, [d, m·d], or, with fft, by the spectra of symbols, [m, d].
@@ -116,8 +116,8 @@ func (h HRR) binding(scope *context.Context, g *Graph) operator {
 	return operator{bind: bind, unbind: bind}
 }
 
-// prefersFFT reports whether FFTs are faster than circulants: the engine has them and d is large, without a prime factor above 5, for
-// which transforms are several times slower.
+// prefersFFT reports whether FFTs are used instead of circulants: the engine has them and d is large, without a prime factor above 5. Such
+// factors slow transforms down: at d = 2058 = 2·3·7³, circulants take 74 ms and FFTs 66 ms.
 func prefersFFT(engine backends.Backend, d int) bool {
 	if d < fftFrom || !engine.Capabilities().Operations[backends.OpTypeFFT] {
 		return false

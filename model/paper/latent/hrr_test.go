@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/compute"
-	"slotscope/model/compute/lower"
 	"slotscope/model/paper/hrr"
 	"slotscope/model/paper/hrr/hrrtest"
 	"slotscope/model/paper/layer"
@@ -150,66 +149,6 @@ func bindings(t *testing.T, h HRR, scope *context.Context) (all []binding) {
 		}
 	}
 	return all
-}
-
-// At large d, circular convolution uses FFTs, which give the same slots, bundle and gradients as circulants.
-func TestFFTAtLargeD(t *testing.T) {
-	const m, d = 2, fftFrom
-	for name, h := range map[string]HRR{
-		"paper": {}, "exact inverse": {UnitSymbols: true, Exact: true}, "learned symbols": {LearnSymbols: true},
-		"learned, exact inverse": {UnitSymbols: true, LearnSymbols: true, Exact: true},
-	} {
-		h.M, h.K, h.D, h.FreeCodebook, h.NoDenoiser = m, k, d, true, true
-		scope := initialised(h, 21)
-		weight, z := noise(batch*d, 22), tensors.FromFlatDataAndDimensions(noise(batch*d, 23), batch, d)
-		of := func(binding operator, scope *context.Context, z *Node) []*Node {
-			by := ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(weight, batch, d))
-			retrieved := binding.unbindAll(z)
-			bundle := binding.bindAll(Tanh(retrieved))
-			loss := ReduceAllSum(Mul(by, bundle))
-			inputs := []*Node{z}
-			if h.LearnSymbols {
-				inputs = append(inputs, layer.Value(scope, z.Graph(), "symbols"))
-			}
-			return append([]*Node{retrieved, bundle}, Gradient(loss, inputs...)...)
-		}
-		got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
-			chosen := h.binding(scope, z.Graph())
-			if !chosen.fft {
-				t.Errorf("%s: d = %d is bound with circulants", name, d)
-			}
-			return slices.Concat(of(chosen, scope, z), of(h.circulants(scope, z.Graph()), scope, z), []*Node{h.Retrieve(scope, z)})
-		}, z)
-		n := len(got) / 2
-		for i, what := range []string{"retrieved", "bundle", "gradient of z", "gradient of the symbols"}[:n] {
-			var largest float32
-			for _, v := range got[n+i] {
-				largest = max(largest, v, -v)
-			}
-			for j, want := range got[n+i] {
-				if diff := got[i][j] - want; !(max(diff, -diff) <= 1e-5*largest) {
-					t.Fatalf("%s: %s[%d] is %v with FFTs, %v with circulants", name, what, j, got[i][j], want)
-				}
-			}
-		}
-		same(t, name+": Retrieve", got[2*n], got[0])
-	}
-}
-
-func TestWhenFFTsArePreferred(t *testing.T) {
-	ours, gomlx := opened(t, "cpu"), opened(t, "go")
-	for _, c := range []struct {
-		engine backends.Backend
-		d      int
-		want   bool
-	}{
-		{ours, 512, false}, {ours, fftFrom - 1, false}, {ours, fftFrom, true}, {ours, 3 * 1024, true}, {ours, 10_000, true},
-		{ours, 2053, false}, {ours, 7 * 512, false}, {lower.New(1), 4096, true}, {gomlx, 4096, false}, // GoMLX's Go backend has no FFT
-	} {
-		if got := prefersFFT(c.engine, c.d); got != c.want {
-			t.Errorf("%s at d = %d: %v, want %v", c.engine.Name(), c.d, got, c.want)
-		}
-	}
 }
 
 func opened(t *testing.T, engine string) backends.Backend {
