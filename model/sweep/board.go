@@ -198,10 +198,8 @@ func (l *looker) add(item Item) Standing {
 }
 
 func stageOf(item Item, f *Found) Stage {
-	cfg := f.Run.Config
-	cfg.Engine = item.Config.Engine
 	switch {
-	case cfg != item.Config:
+	case f.Run.Config.WithoutComputing() != item.Config.WithoutComputing():
 		f.Problem = fmt.Sprintf("the configuration of run %s was changed and no longer matches the plan", item.ID)
 		return Failed
 	case f.Run.State == model.Failed:
@@ -263,28 +261,30 @@ func (b Board) Steps() (done, total int) {
 	return done, total + b.Waiting*each
 }
 
-// Left estimates the remaining seconds, with runs in sequence, from the speed of runs of the same model, or of any model if there are none;
-// known is false before any has been measured.
+// Left estimates the remaining seconds, with runs in sequence, from the median speed of runs of the same preset and model, else of the
+// same preset, else of all; known is false before any has been measured.
 func (b Board) Left() (seconds float64, known bool) {
 	pace := map[string]*speed{}
-	all := &speed{}
 	for _, s := range b.Items {
-		if s.Run.ImagesPerSecond > 0 {
-			all.add(s)
-			if pace[s.Config.Model] == nil {
-				pace[s.Config.Model] = &speed{}
+		if s.Run.ImagesPerSecond <= 0 {
+			continue
+		}
+		for _, key := range []string{"", s.Config.Preset, s.Config.Preset + " " + s.Config.Model} {
+			if pace[key] == nil {
+				pace[key] = &speed{}
 			}
-			pace[s.Config.Model].add(s)
+			pace[key].add(s)
 		}
 	}
-	if all.runs == 0 {
+	all := pace[""]
+	if all == nil {
 		return 0, false
 	}
 	for _, s := range b.Items {
 		if s.Ended() {
 			continue
 		}
-		p := cmp.Or(pace[s.Config.Model], all)
+		p := cmp.Or(pace[s.Config.Preset+" "+s.Config.Model], pace[s.Config.Preset], all)
 		left := max(0, s.Config.Steps-s.Run.Step) * s.Config.Batch
 		seconds += float64(left)/p.images() + all.evaluation()
 	}
@@ -298,22 +298,28 @@ func (b Board) Left() (seconds float64, known bool) {
 
 // speed accumulates the speed of runs.
 type speed struct {
-	runs      int
-	inverse   float64 // sum of seconds per image
+	rates     []float64 // images per second
 	evaluated int
 	seconds   float64 // total duration of evaluations
 }
 
 func (p *speed) add(s Standing) {
-	p.runs++
-	p.inverse += 1 / s.Run.ImagesPerSecond
+	p.rates = append(p.rates, s.Run.ImagesPerSecond)
 	if s.Evaluated() && s.Scores.Seconds > 0 {
 		p.evaluated++
 		p.seconds += s.Scores.Seconds
 	}
 }
 
-func (p *speed) images() float64 { return float64(p.runs) / p.inverse }
+// images returns the median rate: a run that was paused or disturbed at its end reports a rate far below its own.
+func (p *speed) images() float64 {
+	rates := slices.Sorted(slices.Values(p.rates))
+	middle := len(rates) / 2
+	if len(rates)%2 == 1 {
+		return rates[middle]
+	}
+	return (rates[middle-1] + rates[middle]) / 2
+}
 
 func (p *speed) evaluation() float64 {
 	if p.evaluated == 0 {

@@ -45,7 +45,7 @@ func (b Board) Estimate(earlier []model.Run) Estimate {
 			e.Known = false
 			return
 		}
-		timed[cfg.Preset] = all.runs
+		timed[cfg.Preset] = len(all.rates)
 		e.Seconds += float64(steps*cfg.Batch) / cmp.Or(pace[cfg.Preset+" "+cfg.Model], all).images()
 	}
 	for _, s := range b.Items {

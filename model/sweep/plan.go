@@ -357,9 +357,9 @@ func (p Plan) item(part int, size Size, name, dataset string, seed int64, set ma
 	return item, cfg.Validate().OrNil()
 }
 
-// RunID returns the run ID of a configuration, independent of its engine.
+// RunID returns the run ID of a configuration, independent of how it is computed.
 func RunID(cfg model.Config) string {
-	cfg.Engine = ""
+	cfg = cfg.WithoutComputing()
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		panic(fmt.Sprintf("sweep: a configuration cannot be written: %v", err)) // it is plain data
