@@ -35,13 +35,14 @@ func (f dataFlags) sets() data.Catalogue { return data.Catalogue{Dir: f.Data} }
 
 // readingFlags set how a user's file is read.
 type readingFlags struct {
-	Images string `placeholder:"NAME" help:"array of images in a NumPy, HDF5 or MATLAB file"`
-	Labels string `placeholder:"NAMES" help:"comma-separated arrays of labels in such a file, or none"`
-	Scale  string `placeholder:"LOW..HIGH" help:"values of black and white, e.g. -1..1"`
+	Images      string `placeholder:"NAME" help:"array of images in a NumPy, HDF5 or MATLAB file"`
+	Labels      string `placeholder:"NAMES" help:"comma-separated arrays of labels in such a file, or none"`
+	Scale       string `placeholder:"LOW..HIGH" help:"values of black and white, e.g. -1..1"`
+	Orientation string `placeholder:"AXES" help:"order of the axes of the images, e.g. nwhc: n images, w columns, h rows, c channels"`
 }
 
 func (f readingFlags) reading() data.Reading {
-	return data.Reading{Images: f.Images, Labels: f.Labels, Scale: f.Scale}
+	return data.Reading{Images: f.Images, Labels: f.Labels, Scale: f.Scale, Orientation: f.Orientation}
 }
 
 type dataList struct{ dataFlags }
@@ -162,6 +163,9 @@ func previewData(ctx context.Context, env environment, sets data.Catalogue, r da
 	}
 	fmt.Fprintf(env.out, "read as: %s\n", p.Format)
 	explain(env.out, p.Info)
+	if p.Axes != "" {
+		fmt.Fprintln(env.out, "axes of the images:", p.Axes)
+	}
 	for _, text := range p.Used {
 		fmt.Fprintln(env.out, "uses", oneLine(text))
 	}

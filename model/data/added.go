@@ -205,7 +205,7 @@ func (r record) open(ctx context.Context) (Source, error) {
 		return nil, fmt.Errorf("the format %q is not supported; remove the dataset, then add it again", r.Format)
 	}
 	if r.Reading != (Reading{}) && !formats[i].Arrays {
-		return nil, model.Invalid{"from": fmt.Sprintf("--images, --labels and --scale apply only to NumPy and HDF5 files; %s is neither, so leave them out", r.Paths[0])}
+		return nil, model.Invalid{"from": fmt.Sprintf("the options images, labels, scale and orientation apply only to NumPy, HDF5 and MATLAB files; %s is none of them, so leave them out", r.Paths[0])}
 	}
 	return formats[i].Open(ctx, r.Paths[0], r.Reading)
 }

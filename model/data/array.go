@@ -14,6 +14,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/format/hdf5"
+	"slotscope/model/format/mat"
 	"slotscope/model/format/npz"
 )
 
@@ -22,7 +23,7 @@ type rowReader interface {
 	Read(dst []byte, first int) error
 }
 
-// array is an array in a NumPy or HDF5 file.
+// array is an array in a NumPy, HDF5 or MATLAB file.
 type array struct {
 	npz.Header
 	name  string
@@ -31,6 +32,8 @@ type array struct {
 	rows  func() (rowReader, error)
 	text  func() ([]string, error) // all elements of a text array; nil for numbers
 	at    io.ReaderAt              // for random access to rows; nil if they are compressed
+	// matlab says that users know the axes in reverse order, since the file has the first axis fastest.
+	matlab bool
 	// verify compares the array with the checksum of its archive; nil if there is none.
 	verify func(ctx context.Context, tell func(done, of int64)) error
 }
@@ -38,7 +41,7 @@ type array struct {
 // String describes the array: "images, 100 × 64 × 64 of uint8".
 func (a *array) String() string {
 	sizes := make([]string, len(a.Shape))
-	for i, s := range a.Shape {
+	for i, s := range a.shown() {
 		sizes[i] = strconv.Itoa(s)
 	}
 	name := a.name
@@ -65,12 +68,20 @@ type arrays interface {
 	array(name string) (*array, error)
 }
 
-// openArrays opens a file of arrays: .npz, .npy or HDF5.
+// openArrays opens a file of arrays: .npz, .npy, HDF5 or MATLAB, whose version 7.3 is HDF5.
 func openArrays(path string) (arrays, error) {
+	ext := strings.ToLower(filepath.Ext(path))
 	if f, err := hdf5.Open(path); err == nil {
-		return hdf5Arrays{f, path}, nil
-	} else if ext := filepath.Ext(path); ext == ".h5" || ext == ".hdf5" {
+		return hdf5Arrays{f, path, ext == ".mat"}, nil
+	} else if ext == ".h5" || ext == ".hdf5" {
 		return nil, err
+	}
+	if ext == ".mat" {
+		f, err := mat.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return matArrays{f, path}, nil
 	}
 	f, err := npz.Open(path)
 	if err != nil {
@@ -81,10 +92,15 @@ func openArrays(path string) (arrays, error) {
 
 type hdf5Arrays struct {
 	*hdf5.File
-	path string
+	path   string
+	matlab bool
 }
 
-func (f hdf5Arrays) names() ([]string, error) { return f.Names() }
+// names leaves out the datasets in which MATLAB keeps cells and its own data, "#refs#" and "#subsystem#".
+func (f hdf5Arrays) names() ([]string, error) {
+	names, err := f.Names()
+	return slices.DeleteFunc(names, func(name string) bool { return f.matlab && strings.HasPrefix(name, "#") }), err
+}
 
 func (f hdf5Arrays) array(name string) (*array, error) {
 	d, err := f.Dataset(name)
@@ -93,11 +109,48 @@ func (f hdf5Arrays) array(name string) (*array, error) {
 	}
 	a := &array{
 		Header: npz.Header{Kind: npz.Kind(d.Kind), Size: d.Size, BigEndian: d.BigEndian, Shape: d.Shape},
-		name:   name, where: fmt.Sprintf("%s: dataset %q", f.path, name), block: d.Block(),
+		name:   name, where: fmt.Sprintf("%s: dataset %q", f.path, name), block: d.Block(), matlab: f.matlab,
 		rows: func() (rowReader, error) { return d.Reader(), nil },
 	}
 	if d.Kind == hdf5.Varying || d.Kind == 'S' {
 		a.Kind, a.text = npz.Bytes, func() ([]string, error) { return d.Strings(npz.MaxValues) }
+	}
+	return a, nil
+}
+
+type matArrays struct {
+	*mat.File
+	path string
+}
+
+func (f matArrays) names() (names []string, err error) {
+	for _, a := range f.Arrays {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (f matArrays) array(name string) (*array, error) {
+	i := slices.IndexFunc(f.Arrays, func(a *mat.Stored) bool { return a.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s has no array %q: %w", f.path, name, model.ErrNotFound)
+	}
+	m := f.Arrays[i]
+	if m.Err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, m.Err)
+	}
+	shape := slices.Clone(m.Shape)
+	slices.Reverse(shape) // the first axis is the fastest
+	a := &array{
+		Header: npz.Header{Kind: npz.Kind(m.Kind), Size: m.Size, Shape: shape}, name: name, where: fmt.Sprintf("%s: array %q", f.path, name), block: 256,
+		at: m.InPlace(), matlab: true,
+	}
+	a.rows = func() (rowReader, error) {
+		if a.at != nil {
+			return placedRows{a}, nil
+		}
+		return &streamedRows{array: a, open: m.Stream}, nil
 	}
 	return a, nil
 }
@@ -262,6 +315,8 @@ type arraySource struct {
 type Contents struct {
 	Used   []string `json:"used"`   // each with its role
 	Unused []string `json:"unused"` // arrays that are not read
+	// Axes is the order of the axes of the images, as in "nhwc": n images, h rows, w columns, c channels; empty for image files.
+	Axes string `json:"axes,omitempty"`
 }
 
 func (s *arraySource) contents() Contents { return s.holds }

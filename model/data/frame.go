@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -15,8 +16,8 @@ const side = 64
 // frame describes the layout of an image in a row of an array, and converts it to [side, side, c] bytes.
 type frame struct {
 	h, w, c int
-	planar  bool // channels first
-	size    int  // bytes of an element
+	axes    string // of a row, the last fastest: h rows, w columns, c channels; empty for "hwc"
+	size    int    // bytes of an element
 	// level returns the brightness of an element, 0 to 255; nil if elements are bytes of brightness.
 	level func(element []byte) byte
 	// number returns the value of an element, which must lie between low and high; nil if values are not checked.
@@ -31,7 +32,7 @@ func (f frame) check(row []byte) error {
 	}
 	for ; len(row) > 0; row = row[f.size:] {
 		if v := f.number(row[:f.size]); !(v >= f.low && v <= f.high) {
-			return fmt.Errorf("%v is outside the range %v to %v; choose another range with --scale LOW..HIGH", v, f.low, f.high)
+			return fmt.Errorf("%v is outside the range %v to %v; choose another range in the option scale", v, f.low, f.high)
 		}
 	}
 	return nil
@@ -47,7 +48,24 @@ func (f frame) channels() int {
 
 // asIs reports whether rows need no conversion.
 func (f frame) asIs() bool {
-	return f.h == side && f.w == side && f.level == nil && f.size == 1 && (f.c == 1 || f.c == 3 && !f.planar)
+	dx, dy, dc := f.strides()
+	return f.h == side && f.w == side && f.level == nil && f.size == 1 && (f.c == 1 || f.c == 3 && dc == 1) && dx == f.c && dy == f.w*dx
+}
+
+// strides returns the bytes from an element to the next one in its row, in its column, and in its pixel.
+func (f frame) strides() (dx, dy, dc int) {
+	axes, step := cmp.Or(f.axes, "hwc"), f.size
+	for i := len(axes) - 1; i >= 0; i-- {
+		switch axes[i] {
+		case 'h':
+			dy, step = step, step*f.h
+		case 'w':
+			dx, step = step, step*f.w
+		case 'c':
+			dc, step = step, step*f.c
+		}
+	}
+	return dx, dy, dc
 }
 
 // scales reports whether images change their size.
@@ -75,10 +93,7 @@ func (f frame) fill(c *canvas, dst, row []byte) {
 
 // each visits every element of a row except opacity.
 func (f frame) each(row []byte, set func(x, y, channel int, v byte)) {
-	dx, dy, dc := f.c*f.size, f.w*f.c*f.size, f.size
-	if f.planar {
-		dx, dy, dc = f.size, f.w*f.size, f.h*f.w*f.size
-	}
+	dx, dy, dc := f.strides()
 	for y := range f.h {
 		for x := range f.w {
 			for channel := range f.channels() {

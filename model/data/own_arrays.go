@@ -17,12 +17,13 @@ import (
 	"slotscope/model/format/npz"
 )
 
-// arraysFormat reads images and optional labels from a user's own NumPy or HDF5 file.
+// arraysFormat reads images and optional labels from a user's own NumPy, HDF5 or MATLAB file.
 var arraysFormat = Format{
-	Name: "NumPy (.npz, .npy) and HDF5 files of images",
+	Name:   "NumPy (.npz, .npy), HDF5 and MATLAB (.mat) files of images",
+	Former: []string{"NumPy (.npz, .npy) and HDF5 files of images"},
 	Match: func(path string, head []byte) bool {
 		return bytes.HasPrefix(head, []byte(hdf5.Magic)) || bytes.HasPrefix(head, []byte("\x93NUMPY")) ||
-			slices.Contains([]string{".npz", ".npy", ".h5", ".hdf5"}, strings.ToLower(filepath.Ext(path)))
+			slices.Contains([]string{".npz", ".npy", ".h5", ".hdf5", ".mat"}, strings.ToLower(filepath.Ext(path)))
 	},
 	Arrays: true,
 	Open: func(ctx context.Context, path string, r Reading) (Source, error) {
@@ -53,6 +54,9 @@ type Reading struct {
 	Labels string `json:"labels,omitempty"` // comma-separated names of arrays of labels; "none" for no labels
 	// Scale holds the numbers for black and white, as in "0..255" or "-1..1"; empty to detect them.
 	Scale string `json:"scale,omitempty"`
+	// Orientation is the order of the axes of the images in their shape, as in "nhwc": n images, h rows, w columns, c channels; empty to
+	// detect it.
+	Orientation string `json:"orientation,omitempty"`
 }
 
 // ownFile is a user's own file of arrays.
@@ -74,7 +78,18 @@ func openOwnArrays(ctx context.Context, path string, f arrays, r Reading) (Sourc
 	if err != nil {
 		return nil, err
 	}
-	fr, note, err := frameOf(ctx, images, r.Scale)
+	axes, err := axesOf(images, r.Orientation, own.labelled)
+	if err != nil {
+		return nil, err
+	}
+	holds := Contents{Axes: axes}
+	if images.matlab {
+		holds.Axes = backwards(axes)
+	}
+	if axis := strings.IndexByte(axes, 'n'); axis > 0 {
+		images, axes = images.moved(axis), "n"+axes[:axis]+axes[axis+1:]
+	}
+	fr, note, err := frameOf(ctx, images, axes, r.Scale)
 	if err != nil {
 		return nil, err
 	}
@@ -83,16 +98,16 @@ func openOwnArrays(ctx context.Context, path string, f arrays, r Reading) (Sourc
 		return nil, err
 	}
 	notes := []string{note, fit(fr.h, fr.w), remark}
-	unused := own.unused()
-	if len(unused) > 0 {
-		notes = append(notes, "Arrays not used: "+listSome(unused, 10)+".")
+	holds.Used, holds.Unused = own.used, own.unused()
+	if len(holds.Unused) > 0 {
+		notes = append(notes, "Arrays not used: "+listSome(holds.Unused, 10)+".")
 	}
 	info := Info{Note: strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), " "), About: fmt.Sprintf("The images of %s.", filepath.Base(path))}
 	var labels []uint16
 	if info.Factors, labels, info.Complete, err = classify(columns, images.Shape[0]); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return newArraySource(info, labels, images, fr, f, Contents{own.used, unused}), nil
+	return newArraySource(info, labels, images, fr, f, holds), nil
 }
 
 // newOwnFile opens every readable array.
@@ -152,13 +167,18 @@ func (f *ownFile) find(folders, names []string) *array {
 	return nil
 }
 
-// named returns the array that a user named with an option.
+// named returns the array that a user named in an option.
 func (f *ownFile) named(option, name string) (*array, error) {
 	a, err := f.array(strings.Trim(name, "/"))
 	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", option, err)
+		return nil, model.Invalid{option: err.Error()}
 	}
 	return a, nil
+}
+
+// labelled reports whether an array of one or two axes, other than a single number, has a row or a column of n.
+func (f *ownFile) labelled(n int) bool {
+	return slices.ContainsFunc(f.all, func(a *array) bool { return len(a.Shape) <= 2 && a.Len() > 1 && slices.Contains(a.Shape, n) })
 }
 
 func (a *array) mayBeImages() bool { return a.text == nil && (len(a.Shape) == 3 || len(a.Shape) == 4) }
@@ -204,26 +224,15 @@ func (f *ownFile) images(asked string) (*array, error) {
 		}
 		return nil, fmt.Errorf("%s: no array of images was found (an array with 3 or 4 axes); the file holds %s", f.path, listSome(f.unused(), 10))
 	}
-	return nil, fmt.Errorf("%s: %d arrays could be the images (%s); choose one with --images NAME, and its labels with --labels NAME", f.path, len(found), listSome(names, 10))
+	return nil, model.Invalid{"images": fmt.Sprintf("%d arrays of %s could be the images (%s); name one, and its labels in the option labels", len(found), f.path, listSome(names, 10))}
 }
 
-// frameOf derives the layout of images from the shape of an array, and their range of brightness from its type and numbers unless scale
-// is given. note tells users how numbers are converted.
-func frameOf(ctx context.Context, a *array, scale string) (frame, string, error) {
-	f := frame{size: a.Size}
-	channels := func(c int) bool { return c == 1 || c == 3 || c == 4 }
-	switch s := a.Shape; {
-	case len(s) == 3:
-		f.h, f.w, f.c = s[1], s[2], 1
-	case len(s) == 4 && channels(s[3]):
-		f.h, f.w, f.c = s[1], s[2], s[3]
-	case len(s) == 4 && channels(s[1]):
-		f.c, f.h, f.w, f.planar = s[1], s[2], s[3], true
-	default:
-		return f, "", fmt.Errorf("%s: shape %v is not a shape of images; use [n, h, w], [n, h, w, c] or [n, c, h, w] with c = 1, 3 or 4", a.where, s)
-	}
+// frameOf derives the layout of images from the order of their axes, n first, and their range of brightness from the type and numbers of
+// the array unless scale is given. note tells users how numbers are converted.
+func frameOf(ctx context.Context, a *array, axes, scale string) (frame, string, error) {
+	f := frame{h: a.length(axes, 'h'), w: a.length(axes, 'w'), c: a.length(axes, 'c'), axes: axes[1:], size: a.Size}
 	if a.Shape[0] == 0 || f.h == 0 || f.w == 0 || f.h > maxPixels/f.w {
-		return f, "", fmt.Errorf("%s: shape %v is not usable; there must be at least one image, of 1 to %d pixels", a.where, a.Shape, maxPixels)
+		return f, "", fmt.Errorf("%s: shape %v is not usable; there must be at least one image, of 1 to %d pixels", a.where, a.shown(), maxPixels)
 	}
 	a.block = max(1, min(a.block, (64<<20)/a.rowBytes()))
 	note, err := f.setScale(ctx, a, scale)
@@ -294,7 +303,7 @@ func usualScale(ctx context.Context, a *array, get func([]byte) float64) (low, h
 	case least >= 0 && most <= 65535 && most > 32767 && whole:
 		return 0, 65535, nil
 	}
-	return 0, 0, fmt.Errorf("%s: numbers from %v to %v match no usual range of brightness; give the numbers for black and white with --scale LOW..HIGH, such as 0..255", a.where, least, most)
+	return 0, 0, model.Invalid{"scale": fmt.Sprintf("%s: numbers from %v to %v match no usual range of brightness; give the numbers for black and white, such as 0..255", a.where, least, most)}
 }
 
 // rangeOf returns the smallest and the largest number of an array.
@@ -353,6 +362,7 @@ func (f *ownFile) labels(asked string, images *array) (columns []column, remark 
 	length := images.Shape[0]
 	for _, a := range found {
 		f.keep("labels", a)
+		a = a.alongRows(length)
 		if len(a.Shape) < 1 || len(a.Shape) > 2 || a.Shape[0] != length {
 			return nil, "", fmt.Errorf("%s has shape %v; labels of %d images must have shape [%d] or [%d, factors]", a.where, a.Shape, length, length, length)
 		}
@@ -410,7 +420,7 @@ func (f *ownFile) usualLabels(folders []string, images *array) (*array, error) {
 	}
 	var found []*array
 	for _, a := range f.all {
-		if a != images && len(a.Shape) > 0 && len(a.Shape) <= 2 && a.Shape[0] == images.Shape[0] {
+		if rows := a.alongRows(images.Shape[0]); a.name != images.name && len(a.Shape) > 0 && len(a.Shape) <= 2 && rows.Shape[0] == images.Shape[0] {
 			found = append(found, a)
 		}
 	}

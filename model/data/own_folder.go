@@ -416,7 +416,7 @@ func (m *metadata) add(keys, values []string) error {
 	return nil
 }
 
-func without(s []string, i int) []string { return slices.Delete(slices.Clone(s), i, i+1) }
+func without[T any](s []T, i int) []T { return slices.Delete(slices.Clone(s), i, i+1) }
 
 func (m *metadata) done() ([]string, []column, error) {
 	if len(m.names) == 0 {

@@ -159,10 +159,10 @@ func TestOwnArraysRefused(t *testing.T) {
 		parts []string
 	}{
 		{map[string][]byte{"a.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4)), "b.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4))},
-			[]string{"own.npz", "2 arrays could be the images", "a, 1 × 2 × 2 of uint8; b, ", "--images NAME"}},
+			[]string{"own.npz", "images: 2 arrays of ", "a, 1 × 2 × 2 of uint8; b, ", "name one"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2,2)", make([]byte, 8))}, []string{`"images"`, "[1 2 2 2]"}},
-		{map[string][]byte{"images.npy": npyFile("<f8", "(1,1,2)", floats(0, 7))}, []string{"0 to 7", "--scale"}},
-		{map[string][]byte{"images.npy": npyFile("<i2", "(1,1,2)", []byte{1, 2, 3, 4})}, []string{"513 to 1027", "--scale"}},
+		{map[string][]byte{"images.npy": npyFile("<f8", "(1,1,2)", floats(0, 7))}, []string{"scale: ", "0 to 7"}},
+		{map[string][]byte{"images.npy": npyFile("<i2", "(1,1,2)", []byte{1, 2, 3, 4})}, []string{"scale: ", "513 to 1027"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"[0 1 2]", "at least one image"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,2)", make([]byte, 4)), "labels.npy": npyFile("|u1", "(3,1)", make([]byte, 3))},
 			[]string{`"labels"`, "[3 1]", "2 images"}},
@@ -226,7 +226,7 @@ func TestArraysBesideEachOther(t *testing.T) {
 	}
 	path := zipped(t, "own.npz", map[string][]byte{"images.npy": images, "y.npy": labels})
 	for want, r := range map[string]Reading{
-		`no array "z"`: {Images: "z"}, "--labels": {Labels: "z"}, "shape [4]": {Images: "y"}, "not a range": {Scale: "1..0"}, "outside the range 0 to 9": {Scale: "0..9"},
+		`no array "z"`: {Images: "z"}, "labels: ": {Labels: "z"}, "shape [4]": {Images: "y"}, "not a range": {Scale: "1..0"}, "outside the range 0 to 9": {Scale: "0..9"},
 	} {
 		_, err := catalogue(t).Preview(t.Context(), Request{From: path, Reading: r})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -234,7 +234,7 @@ func TestArraysBesideEachOther(t *testing.T) {
 		}
 	}
 	_, err := catalogue(t).Preview(t.Context(), Request{From: unpacked(t, map[string][]byte{"a.png": flat(t, 4, 4, color.Gray{9})}), Reading: Reading{Scale: "0..9"}})
-	expect.Says(t, err, "only to NumPy and HDF5 files")
+	expect.Says(t, err, "only to NumPy, HDF5 and MATLAB files")
 }
 
 // TestHDF5BesideEachOther reads what h5py writes: groups for train and test, names of factors as text, bools, big-endian numbers.
@@ -256,7 +256,7 @@ func TestHDF5BesideEachOther(t *testing.T) {
 		}
 	}
 	_, err = catalogue(t).Preview(t.Context(), Request{From: must(filepath.Abs("testdata/groups.h5"))(t)})
-	expect.Says(t, err, "2 arrays could be the images", "train/images, 6 × 64 × 64 of float32", "--images NAME")
+	expect.Says(t, err, "images: 2 arrays of ", "train/images, 6 × 64 × 64 of float32", "name one")
 }
 
 // TestDarkBeginning: the range of brightness does not depend on the first rows alone. A late byte above 1 means 0 to 255, and a late number

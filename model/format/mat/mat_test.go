@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -133,4 +135,85 @@ func FuzzAll(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOpen reads arrays on demand and finds what All finds.
+func TestOpen(t *testing.T) {
+	for _, name := range []string{"plain.mat", "packed.mat"} {
+		f, err := Open("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		want, err := All(content(t, name))
+		if err != nil || len(want) != len(f.Arrays) {
+			t.Fatalf("%s: %d arrays, want %d, %v", name, len(f.Arrays), len(want), err)
+		}
+		for i, a := range f.Arrays {
+			w := want[i]
+			if a.Name != w.Name || (a.Err == nil) != (w.Err == nil) {
+				t.Errorf("%s: %q, %v", name, a.Name, a.Err)
+			}
+			if a.Err != nil {
+				expect.Says(t, a.Err, "text")
+				continue
+			}
+			r, err := a.Stream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(r)
+			if err != nil || !slices.Equal(a.Shape, w.Shape) || len(b) != len(w.Values)*a.Size || (a.InPlace() == nil) != (name == "packed.mat") {
+				t.Fatalf("%s: %q: %v, %d bytes, %v", name, a.Name, a.Shape, len(b), err)
+			}
+			if at := a.InPlace(); at != nil {
+				there := make([]byte, len(b))
+				if _, err := at.ReadAt(there, 0); err != nil || !bytes.Equal(there, b) {
+					t.Errorf("%s: %q in place: %v", name, a.Name, err)
+				}
+			}
+			if a.Size == 1 && float64(b[len(b)-1]) != w.Values[len(b)-1] {
+				t.Errorf("%s: %q ends %d", name, a.Name, b[len(b)-1])
+			}
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	at := func(b []byte) string {
+		path := filepath.Join(t.TempDir(), "own.mat")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	_, err := Open(at([]byte("something else")))
+	expect.Says(t, err, "own.mat", "not a level 5 MATLAB file")
+	for _, name := range []string{"plain.mat", "packed.mat"} {
+		b := content(t, name)
+		_, err = Open(at(b[:len(b)/2]))
+		expect.Says(t, err, "own.mat", "at byte", "ends early")
+	}
+	b := content(t, "packed.mat")
+	broken := false
+	for i := 200; i < len(b); i += 3 { // a changed byte is noticed, at the latest by the checksum
+		changed := bytes.Clone(b)
+		changed[i] ^= 0x40
+		f, err := Open(at(changed))
+		if err != nil {
+			broken = true
+			continue
+		}
+		for _, a := range f.Arrays {
+			if r, err := a.Stream(); a.Err == nil && err == nil {
+				if _, err := io.ReadAll(r); err != nil {
+					broken = true
+				}
+			}
+		}
+		f.Close()
+	}
+	if !broken {
+		t.Error("damage was not noticed")
+	}
 }

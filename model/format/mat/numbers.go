@@ -64,16 +64,17 @@ func (n *Numbers) read(parts [3][]byte, rest []byte) error {
 // stored maps data types to decoders of numbers. Writers use a type smaller than the class if the values fit.
 var stored = map[uint32]struct {
 	size int
+	kind byte // 'i', 'u' or 'f'
 	get  func([]byte) float64
 }{
-	miINT8:  {1, func(b []byte) float64 { return float64(int8(b[0])) }},
-	miUINT8: {1, func(b []byte) float64 { return float64(b[0]) }},
-	3:       {2, func(b []byte) float64 { return float64(int16(binary.LittleEndian.Uint16(b))) }},
-	4:       {2, func(b []byte) float64 { return float64(binary.LittleEndian.Uint16(b)) }},
-	miINT32: {4, func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) }},
-	6:       {4, func(b []byte) float64 { return float64(binary.LittleEndian.Uint32(b)) }},
-	7:       {4, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
-	9:       {8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
-	12:      {8, func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }},
-	13:      {8, func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }},
+	miINT8:  {1, 'i', func(b []byte) float64 { return float64(int8(b[0])) }},
+	miUINT8: {1, 'u', func(b []byte) float64 { return float64(b[0]) }},
+	3:       {2, 'i', func(b []byte) float64 { return float64(int16(binary.LittleEndian.Uint16(b))) }},
+	4:       {2, 'u', func(b []byte) float64 { return float64(binary.LittleEndian.Uint16(b)) }},
+	miINT32: {4, 'i', func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) }},
+	6:       {4, 'u', func(b []byte) float64 { return float64(binary.LittleEndian.Uint32(b)) }},
+	7:       {4, 'f', func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
+	9:       {8, 'f', func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
+	12:      {8, 'i', func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }},
+	13:      {8, 'u', func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }},
 }
