@@ -311,10 +311,10 @@ type arraySource struct {
 	holds  Contents
 }
 
-// Contents describes the arrays of a file for users.
+// Contents describes what a file or folder holds for users: arrays, columns, tables.
 type Contents struct {
 	Used   []string `json:"used"`   // each with its role
-	Unused []string `json:"unused"` // arrays that are not read
+	Unused []string `json:"unused"` // what is not read
 	// Axes is the order of the axes of the images, as in "nhwc": n images, h rows, w columns, c channels; empty for image files.
 	Axes string `json:"axes,omitempty"`
 }

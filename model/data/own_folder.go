@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	"io"
 	"io/fs"
 	"os"
@@ -100,7 +101,8 @@ func openPictures(t tree) (Source, error) {
 }
 
 func ownPictures(t tree) (Source, error) {
-	names, columns, remark, err := listPictures(t)
+	found, err := listPictures(t)
+	names := found.names
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
@@ -113,13 +115,14 @@ func ownPictures(t tree) (Source, error) {
 	}
 	info := Info{
 		H: side, W: side, C: 3, Len: len(names), About: fmt.Sprintf("The images of %s.", path.Base(filepath.ToSlash(t.String()))),
-		Note: strings.TrimSpace(fit(img.Bounds().Dy(), img.Bounds().Dx()) + " " + remark),
+		Note: strings.TrimSpace(fit(img.Bounds().Dy(), img.Bounds().Dx()) + " " + strings.Join(found.remarks, " ")),
 	}
-	if grey(img) {
+	step := max(1, len(names)/headersRead)
+	if grey(img) && !anyColour(len(names)/step, func(i int) ([]byte, error) { return t.read(names[i*step]) }) {
 		info.C = 1
 	}
-	s := &pictureSource{files: t, name: func(i int) string { return names[i] }, others: otherSizes{named: img.Bounds().Size()}}
-	if info.Factors, s.labels, info.Complete, err = classify(columns, len(names)); err != nil {
+	s := &pictureSource{files: t, name: func(i int) string { return names[i] }, others: otherSizes{named: img.Bounds().Size()}, holds: found.holds}
+	if info.Factors, s.labels, info.Complete, err = classify(found.columns, len(names)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	s.info = info
@@ -138,6 +141,23 @@ func firstPicture(n int, decode func(index int) (image.Image, error)) (img image
 	return nil, err
 }
 
+// headersRead is the number of images whose headers tell whether any image of a dataset has colour.
+const headersRead = 1000
+
+// anyColour reports whether an image has colour, by the headers of n files. Unreadable files are left to the decoder.
+func anyColour(n int, file func(i int) ([]byte, error)) bool {
+	for i := range n {
+		b, err := file(i)
+		if err != nil {
+			continue
+		}
+		if c, _, err := image.DecodeConfig(bytes.NewReader(b)); err == nil && c.ColorModel != color.GrayModel && c.ColorModel != color.Gray16Model {
+			return true
+		}
+	}
+	return false
+}
+
 func grey(img image.Image) bool {
 	switch img.(type) {
 	case *image.Gray, *image.Gray16:
@@ -146,25 +166,33 @@ func grey(img image.Image) bool {
 	return false
 }
 
-// listPictures finds the image files and their factors. remark is a note for users.
-func listPictures(t tree) (names []string, columns []column, remark string, err error) {
-	for _, file := range metadataNames {
-		names, columns, err := readMetadata(t, file)
+// listed are the image files of a tree and their factors.
+type listed struct {
+	names   []string
+	columns []column
+	remarks []string // sentences for users
+	holds   Contents
+}
+
+// listPictures finds the image files and their factors.
+func listPictures(t tree) (listed, error) {
+	files, unlisted := t.list()
+	for _, table := range metadataNames { // at the top, before those in folders
+		names, columns, err := readMetadata(t, table)
 		if !errors.Is(err, fs.ErrNotExist) {
-			columns, remark = withoutIndex(columns)
-			return names, columns, remark, err
+			return ofTable(table, names, columns, files, unlisted), err
 		}
 	}
-	files, err := t.list()
-	if err != nil {
-		return nil, nil, "", err
+	if unlisted != nil {
+		return listed{}, unlisted
 	}
-	if file, err := metadataFile(files); err != nil {
-		return nil, nil, "", err
-	} else if file != "" {
-		names, columns, err := readMetadata(t, file)
-		columns, remark = withoutIndex(columns)
-		return names, columns, remark, err
+	table, err := metadataFile(files)
+	if err != nil {
+		return listed{}, err
+	}
+	if table != "" {
+		names, columns, err := readMetadata(t, table)
+		return ofTable(table, names, columns, files, nil), err
 	}
 	var here, below []string
 	for _, name := range files {
@@ -176,15 +204,90 @@ func listPictures(t tree) (names []string, columns []column, remark string, err 
 			here = append(here, name)
 		}
 	}
+	var found listed
 	switch {
 	case len(here) > 0 && len(below) > 0:
-		return nil, nil, "", fmt.Errorf("%s is next to folders with images, such as %s; put all images either into one folder or into one folder per class",
+		return found, fmt.Errorf("%s is next to folders with images, such as %s; put all images either into one folder or into one folder per class",
 			here[0], below[0])
 	case len(here) > 0:
-		return here, nil, "", nil
+		found.names = here
+	default:
+		found.names = below
+		columns, remark := classFolders(below)
+		found.columns = columns
+		found.remark(remark)
+		if len(columns) > 0 {
+			found.holds.Used = []string{"factors: names of folders"}
+		}
 	}
-	columns, remark = classFolders(below)
-	return below, columns, remark, nil
+	found.without(tables(files))
+	return found, nil
+}
+
+// ofTable returns the image files and factors that a metadata file lists. files are all files of the tree, unless they could not be
+// listed.
+func ofTable(table string, names []string, columns []column, files []string, unlisted error) listed {
+	found := listed{names: names, holds: Contents{Used: []string{"factors: " + table}}}
+	var remark string
+	found.columns, remark = withoutIndex(columns)
+	found.remark(remark)
+	if unlisted != nil {
+		found.remark(fmt.Sprintf("Other images in the folder were not looked for: %v.", unlisted))
+		return found
+	}
+	rows := make(map[string]bool, len(names))
+	for _, name := range names {
+		rows[name] = true
+	}
+	all := 0
+	var left []string
+	for _, name := range files {
+		if isPicture(name) {
+			all++
+			if !rows[name] {
+				left = append(left, name)
+			}
+		}
+	}
+	if len(left) > 0 {
+		verb, end := "have", "are left out"
+		if len(left) == 1 {
+			verb, end = "has", "is left out"
+		}
+		found.remark(fmt.Sprintf("%d of %s %s no row in %s and %s: %s.", len(left), countOf(all, "image", "images"), verb, table, end, listSome(left, 5)))
+		found.holds.Unused = []string{countOf(len(left), "image", "images") + " without a row in " + table}
+	}
+	found.without(slices.DeleteFunc(tables(files), func(name string) bool { return name == table }))
+	return found
+}
+
+func (l *listed) remark(text string) {
+	if text != "" {
+		l.remarks = append(l.remarks, text)
+	}
+}
+
+// without notes the tables that are not used.
+func (l *listed) without(tables []string) {
+	if len(tables) > 0 {
+		l.remark(fmt.Sprintf("Tables not used: %s. Factors come from one metadata.csv or metadata.jsonl with a column file_name.", listSome(tables, 5)))
+		l.holds.Unused = append(l.holds.Unused, tables[:min(len(tables), 20)]...)
+		if more := len(tables) - 20; more > 0 {
+			l.holds.Unused = append(l.holds.Unused, fmt.Sprintf("%d more tables", more))
+		}
+	}
+}
+
+// tables returns the files that may hold labels, except hidden ones and those that describe the dataset in words.
+func tables(files []string) (found []string) {
+	for _, name := range files {
+		base := strings.ToLower(path.Base(name))
+		words := slices.ContainsFunc([]string{".", "readme", "licen", "copying", "citation", "requirements"}, func(start string) bool { return strings.HasPrefix(base, start) })
+		if !words && slices.Contains([]string{".csv", ".tsv", ".txt", ".json", ".jsonl", ".xlsx", ".parquet", ".npy", ".npz", ".mat", ".h5", ".hdf5"}, path.Ext(base)) {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
 // metadataNames are the names of files that list image files and their factors.
@@ -291,15 +394,22 @@ func classFolders(names []string) ([]column, string) {
 
 func distinct(values []string) []string { return slices.Compact(slices.Sorted(slices.Values(values))) }
 
-// parseCSV parses metadata.csv: a line of column names, then a line for each image file.
+// parseCSV parses metadata.csv: a line of column names, then a line for each image file. Cells are separated by commas, semicolons or
+// tabs, whichever is most frequent in the first line.
 func parseCSV(b []byte) ([]string, []column, error) {
 	r := csv.NewReader(bytes.NewReader(b))
+	names, _, _ := bytes.Cut(b, []byte("\n"))
+	for _, comma := range ";\t" {
+		if bytes.Count(names, []byte(string(comma))) > bytes.Count(names, []byte(string(r.Comma))) {
+			r.Comma = comma
+		}
+	}
 	head, err := r.Read()
 	if err == io.EOF {
 		return nil, nil, errors.New("the file is empty")
 	}
 	if err == nil && !slices.Contains(head, "file_name") {
-		err = fmt.Errorf("no column file_name; found the comma-separated columns %q", head)
+		err = fmt.Errorf("no column file_name; found the columns %q", head)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("line 1: %w", err)

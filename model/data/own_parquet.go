@@ -59,6 +59,7 @@ type parquetSource struct {
 
 	told   func(index int, d damaged) error
 	others otherSizes
+	holds  Contents
 
 	mu    sync.Mutex
 	cache map[int][][]byte // encoded images of the groups being read
@@ -73,7 +74,9 @@ type pictureGroup struct {
 	first  int // index of its first image
 }
 
-func (s *parquetSource) Info() Info       { return s.info.clone() }
+func (s *parquetSource) Info() Info         { return s.info.clone() }
+func (s *parquetSource) contents() Contents { return s.holds }
+
 func (s *parquetSource) Labels() []uint16 { return s.labels }
 
 func (s *parquetSource) Close() error {
@@ -100,6 +103,7 @@ func (s *parquetSource) open(path string, paths []string) error {
 		names, lists := factorColumns(f, images)
 		if i == 0 {
 			left = lists
+			s.holds = Contents{Used: []string{"images: column " + f.Columns[images].Path}, Unused: lists}
 			for _, name := range names {
 				columns = append(columns, column{name: name})
 			}
@@ -183,7 +187,7 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 	if err != nil {
 		return err
 	}
-	if grey(img) {
+	if grey(img) && !anyColour(min(s.info.Len, headersRead), s.encoded) {
 		s.info.C = 1
 	}
 	s.info.Note, s.others.named = fit(img.Bounds().Dy(), img.Bounds().Dx()), img.Bounds().Size()
@@ -212,17 +216,26 @@ func (s *parquetSource) forgive(tell func(int, damaged) error) { s.told = tell }
 
 // decode reads one image; errors name the file and the row.
 func (s *parquetSource) decode(index int) (image.Image, error) {
-	g, row := s.find(index)
-	pictures, err := s.pictures(g)
+	file, err := s.encoded(index)
 	if err != nil {
 		return nil, err
 	}
-	img, err := decodeBytes(pictures[row])
+	img, err := decodeBytes(file)
 	if err != nil {
 		where := s.where(index)
 		return nil, damaged{where, fmt.Errorf("%s: %w", where, err)}
 	}
 	return img, nil
+}
+
+// encoded returns the file of one image.
+func (s *parquetSource) encoded(index int) ([]byte, error) {
+	g, row := s.find(index)
+	pictures, err := s.pictures(g)
+	if err != nil {
+		return nil, err
+	}
+	return pictures[row], nil
 }
 
 // find returns the group of an image and its row in the group.

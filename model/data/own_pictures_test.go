@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/gif"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -192,6 +194,79 @@ func TestFoldersInArchives(t *testing.T) {
 	expect.Says(t, err, "cut.tar.gz", "unpacking to a temporary file")
 	_, err = openOwn(t, tarred(t, "own.tar", map[string][]byte{"../a.png": red}))
 	expect.Says(t, err, "own.tar", "leads out")
+}
+
+// TestNothingIsLeftOutSilently: the note and the preview name images without a row, and tables that are not used.
+func TestNothingIsLeftOutSilently(t *testing.T) {
+	red, csv := flat(t, 64, 64, color.NRGBA{250, 0, 0, 255}), []byte("file_name,size\nx.png,9\ny.png,10\n")
+	const only = " Factors come from one metadata.csv or metadata.jsonl with a column file_name."
+	for _, c := range []struct {
+		name   string
+		files  map[string][]byte
+		len    int
+		note   string
+		unused []string
+	}{
+		{"rows", map[string][]byte{"metadata.csv": csv, "x.png": red, "y.png": red, "z/w.png": red, ".hidden.png": red, "readme.txt": nil, "LICENSE.txt": nil}, 2,
+			"1 of 3 images has no row in metadata.csv and is left out: z/w.png.", []string{"1 image without a row in metadata.csv"}},
+		{"a table in a folder", map[string][]byte{"a/metadata.csv": csv, "a/x.png": red, "a/y.png": red, "b/x.png": red, "b/y.png": red}, 2,
+			"2 of 4 images have no row in a/metadata.csv and are left out: b/x.png; b/y.png.", []string{"2 images without a row in a/metadata.csv"}},
+		{"other tables", map[string][]byte{"metadata.csv": csv, "metadata.jsonl": nil, "a/metadata.csv": csv, "x.png": red, "y.png": red}, 2,
+			"Tables not used: a/metadata.csv; metadata.jsonl." + only, []string{"a/metadata.csv", "metadata.jsonl"}},
+		{"another name", map[string][]byte{"labels.csv": []byte("filename,size\nx.png,9\n"), "x.png": red}, 1, "Tables not used: labels.csv." + only, []string{"labels.csv"}},
+		{"classes and tables", map[string][]byte{"c/x.png": red, "d/y.png": red, "d/y.json": nil, "labels.npy": nil}, 2,
+			"Tables not used: d/y.json; labels.npy." + only, []string{"d/y.json", "labels.npy"}},
+	} {
+		for _, path := range []string{unpacked(t, c.files), zipped(t, "own.zip", c.files), tarred(t, "own.tar", c.files)} {
+			p, err := catalogue(t).Preview(t.Context(), Request{From: path})
+			if err != nil || p.Info.Len != c.len || p.Info.Note != c.note || !slices.Equal(p.Unused, c.unused) {
+				t.Errorf("%s, %s: %d images, note %q, unused %q, %v", c.name, filepath.Base(path), p.Info.Len, p.Info.Note, p.Unused, err)
+			}
+		}
+	}
+	dir := unpacked(t, map[string][]byte{"metadata.csv": csv, "x.png": red, "y.png": red})
+	if err := os.Symlink("x.png", filepath.Join(dir, "z.png")); err != nil {
+		t.Fatal(err)
+	}
+	source, err := openOwn(t, dir)
+	expect.Says(t, errors.New(opened(t, source, err).Info().Note), "Other images in the folder were not looked for", "z.png is a link")
+}
+
+// TestGreyFirst: one image in colour makes the dataset one of colour, wherever it is.
+func TestGreyFirst(t *testing.T) {
+	grey, red := flat(t, 64, 64, color.Gray{90}), flat(t, 64, 64, color.NRGBA{250, 0, 0, 255})
+	for _, path := range []string{unpacked(t, map[string][]byte{"a.png": grey, "b.png": grey, "c.png": red}), zipped(t, "own.zip", map[string][]byte{"a.png": grey, "b.png": grey, "c.png": red})} {
+		source, err := openOwn(t, path)
+		source = opened(t, source, err)
+		images := stream(t, source, 0)
+		if source.Info().C != 3 || !slices.Equal(images[:3], []byte{90, 90, 90}) || !slices.Equal(images[2*64*64*3:][:3], []byte{250, 0, 0}) {
+			t.Errorf("%d channels, the images begin %v and %v", source.Info().C, images[:3], images[len(images)-3:])
+		}
+	}
+	many := map[string][]byte{}
+	for i := range 2*headersRead + 1 {
+		many[fmt.Sprintf("%05d.png", i)] = grey
+	}
+	many["00001.png"] = red // between those whose headers are read
+	source, err := openOwn(t, unpacked(t, many))
+	source = opened(t, source, err)
+	err = source.Stream(t.Context(), 0, func(int, []byte) error { return nil })
+	if source.Info().C != 1 {
+		t.Errorf("%d channels", source.Info().C)
+	}
+	expect.Says(t, err, "00001.png has colour", "make all images colour or all grey")
+}
+
+// TestSeparators reads metadata.csv with cells separated by semicolons, as spreadsheets of many countries write it, or by tabs.
+func TestSeparators(t *testing.T) {
+	for _, sep := range []string{",", ";", "\t"} {
+		csv := strings.ReplaceAll("file_name|size|name\nx.png|9|\"a, b; c\"\n", "|", sep)
+		source, err := openOwn(t, unpacked(t, map[string][]byte{"x.png": flat(t, 64, 64, color.Gray{9}), "metadata.csv": []byte(csv)}))
+		want := []Factor{{"size", []string{"9"}}, {"name", []string{"a, b; c"}}}
+		if diff := cmp.Diff(want, opened(t, source, err).Info().Factors); diff != "" {
+			t.Errorf("separated by %q: %s", sep, diff)
+		}
+	}
 }
 
 // TestArchivesThatAreNotRead: intact images in an unsupported archive are not called damaged and are not skipped.

@@ -439,7 +439,7 @@ func TestOwnPicturesRefused(t *testing.T) {
 		{"file_name,x\n../a.png,1\n", []string{"line 2", "../a.png", "leads out"}},
 		{"file_name,x\n/etc/a.png,1\n", []string{"line 2", "leads out"}},
 		{"name,x\na.png,1\n", []string{"line 1", "no column file_name", `["name" "x"]`}},
-		{"file_name;x\na.png;1\n", []string{"line 1", "no column file_name", "comma-separated"}},
+		{"file_name|x\na.png|1\n", []string{"line 1", "no column file_name", `["file_name|x"]`}},
 		{"", []string{"metadata.csv: the file is empty"}},
 		{"file_name,x\na.png,\xe9\n", []string{"metadata.csv", "UTF-8"}},
 		{"file_name,x\na.png,1\na.png,2\n", []string{"line 3", "a.png is listed twice"}},
@@ -483,10 +483,6 @@ func TestOwnPicturesRefused(t *testing.T) {
 	if source = opened(t, source, err); len(source.Info().Factors) != 0 {
 		t.Errorf("the only folder is a factor: %+v", source.Info().Factors)
 	}
-	mixed := unpacked(t, map[string][]byte{"1.png": flat(t, 4, 4, color.Gray{9}), "2.png": red})
-	source, err = openOwn(t, mixed)
-	source = opened(t, source, err)
-	expect.Says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), mixed, "2.png", "has colour")
 }
 
 func FuzzMetadata(f *testing.F) {

@@ -36,6 +36,7 @@ type pictureSource struct {
 	name   func(index int) string // path of an image in files
 	told   func(index int, d damaged) error
 	others otherSizes
+	holds  Contents
 }
 
 // otherSizes records the first image whose size differs from the one in the description of the dataset.
@@ -83,6 +84,8 @@ type tree interface {
 	// String returns the path, for messages.
 	String() string
 }
+
+func (s *pictureSource) contents() Contents { return s.holds }
 
 func (s *pictureSource) Info() Info       { return s.info.clone() }
 func (s *pictureSource) Labels() []uint16 { return s.labels }
@@ -135,7 +138,7 @@ func (p pictures) paint(c *canvas, dst []byte, index int) error {
 		return err
 	}
 	if p.info.C == 1 && !grey(img) {
-		return fmt.Errorf("%s has colour, but the first image is grey; make all images colour or all grey", p.where(index))
+		return fmt.Errorf("%s has colour, but the images seen first are grey; make all images colour or all grey", p.where(index))
 	}
 	p.others.see(index, img.Bounds().Size())
 	c.picture(dst, img, p.info.C)
