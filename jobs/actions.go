@@ -166,31 +166,45 @@ func told(err error) error {
 // Stop signals a run's process to save a checkpoint and end, or removes a queued run from the queue. A second call kills the process
 // after ForceAfter, and before that returns an error with the time to wait.
 func (s *Supervisor) Stop(ctx context.Context, id string) error {
-	return s.act(id, func(f *folder.Folder, e *entry) error {
+	return s.negotiate(ctx, id, func(f *folder.Folder, e *entry) (*request, error) {
 		locked := f.Locked()
-		switch {
-		case e.run.Config.Model == model.External && e.run.State.Live() && !locked:
-			return s.endExternal(ctx, f, e)
-		case e.submitting:
-			return fmt.Errorf("run %s is just being submitted; try again in a moment: %w", id, model.ErrConflict)
-		case e.submitted():
-			return s.stopTask(ctx, f, e, locked)
-		case !locked && e.child == nil && e.run.State == model.Queued:
-			return s.unqueue(ctx, f, e)
-		case !locked && e.child == nil, e.run.State.Ended(): // its process may still be running
-			return fmt.Errorf("run %s is not running; it is %s: %w", id, e.run.State, model.ErrConflict)
-		case e.asked.IsZero():
-			return s.ask(ctx, f, e, locked)
+		if e.submitted() {
+			return s.stopTask(f, e, locked)
 		}
-		if wait := time.Until(e.asked.Add(s.o.ForceAfter)); wait > 0 {
-			return fmt.Errorf("run %s is saving after a stop request; you can kill it in %d seconds: %w", id, int(wait.Seconds())+1, model.ErrConflict)
-		}
-		if _, err := send(f, e, locked, os.Kill); err != nil {
-			return err
-		}
-		e.forced = true
-		return nil
+		return nil, s.stopHere(ctx, f, e, locked)
 	})
+}
+
+// stopHere stops a run that has no job on the cluster. The caller holds mu.
+func (s *Supervisor) stopHere(ctx context.Context, f *folder.Folder, e *entry, locked bool) error {
+	switch {
+	case e.run.Config.Model == model.External && e.run.State.Live() && !locked:
+		return s.endExternal(ctx, f, e)
+	case e.submitting:
+		return fmt.Errorf("run %s is just being submitted; try again in a moment: %w", f.ID(), model.ErrConflict)
+	case !locked && e.child == nil && e.run.State == model.Queued:
+		return s.unqueue(ctx, f, e)
+	case !locked && e.child == nil, e.run.State.Ended(): // its process may still be running
+		return fmt.Errorf("run %s is not running; it is %s: %w", f.ID(), e.run.State, model.ErrConflict)
+	case e.asked.IsZero():
+		return s.ask(ctx, f, e, locked)
+	}
+	if err := s.patient(f, e); err != nil {
+		return err
+	}
+	if _, err := send(f, e, locked, os.Kill); err != nil {
+		return err
+	}
+	e.forced = true
+	return nil
+}
+
+// patient returns an error with the time to wait if a run that was asked to stop cannot be killed yet.
+func (s *Supervisor) patient(f *folder.Folder, e *entry) error {
+	if wait := time.Until(e.asked.Add(s.o.ForceAfter)); wait > 0 {
+		return fmt.Errorf("run %s is saving after a stop request; you can kill it in %d seconds: %w", f.ID(), int(wait.Seconds())+1, model.ErrConflict)
+	}
+	return nil
 }
 
 // endExternal ends a run that is logged by another program.

@@ -275,51 +275,88 @@ func taskSentence(f *folder.Folder, e *entry) string {
 	return fmt.Sprintf("SLURM job %s ended%s: %s.", e.job.ID, onNode(e.task), what) + lastWords(log)
 }
 
-// stopTask signals a run on the cluster to save and end, or removes it from the queue. The caller holds mu.
-func (s *Supervisor) stopTask(ctx context.Context, f *folder.Folder, e *entry, locked bool) error {
+// request is a command to the cluster about a run's job.
+type request struct {
+	job    string                                                                     // its ID
+	send   func(ctx context.Context, job string) error                                // Ask or Cancel of the cluster
+	record func(ctx context.Context, f *folder.Folder, e *entry, failure error) error // records the outcome; the caller holds mu
+}
+
+// negotiate is act for changes that may need a command of the cluster. plan returns it, or nil. It runs without mu, because the cluster may
+// respond slowly, and cannot be cancelled, because its outcome must be recorded.
+func (s *Supervisor) negotiate(ctx context.Context, id string, plan func(f *folder.Folder, e *entry) (*request, error)) error {
+	var r *request
+	err := s.act(id, func(f *folder.Folder, e *entry) (err error) {
+		r, err = plan(f, e)
+		return err
+	})
+	if err != nil || r == nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	failure := r.send(ctx, r.job)
+	return s.act(id, func(f *folder.Folder, e *entry) error {
+		if e.job.ID != r.job { // the run was resumed meanwhile
+			return failure
+		}
+		return r.record(ctx, f, e, failure)
+	})
+}
+
+// stopTask plans to signal a run on the cluster to save and end, or to remove it from the queue. The caller holds mu.
+func (s *Supervisor) stopTask(f *folder.Folder, e *entry, locked bool) (*request, error) {
 	switch {
 	case s.o.Cluster == nil:
-		return fmt.Errorf("run %s is SLURM job %s; this server was started without SLURM, so stop it with scancel %s: %w", f.ID(), e.job.ID, e.job.ID, model.ErrConflict)
+		return nil, fmt.Errorf("run %s is SLURM job %s; this server was started without SLURM, so stop it with scancel %s: %w", f.ID(), e.job.ID, e.job.ID, model.ErrConflict)
 	case e.run.State.Ended():
-		return fmt.Errorf("run %s is not running; it is %s: %w", f.ID(), e.run.State, model.ErrConflict)
+		return nil, fmt.Errorf("run %s is not running; it is %s: %w", f.ID(), e.run.State, model.ErrConflict)
 	case !e.asked.IsZero():
-		if wait := time.Until(e.asked.Add(s.o.ForceAfter)); wait > 0 {
-			return fmt.Errorf("run %s is saving after a stop request; you can kill it in %d seconds: %w", f.ID(), int(wait.Seconds())+1, model.ErrConflict)
+		if err := s.patient(f, e); err != nil {
+			return nil, err
 		}
 		e.forced = true
-		return s.o.Cluster.Cancel(ctx, e.job.ID)
+		return &request{e.job.ID, s.o.Cluster.Cancel, func(_ context.Context, _ *folder.Folder, _ *entry, failure error) error { return failure }}, nil
 	}
-	e.job.Stop = true // before the signal, so that the job does not requeue itself
-	if err := f.SetJob(e.job); err != nil {
-		return err
+	if err := callOff(f, e); err != nil {
+		return nil, err
 	}
 	e.asked, e.whom = time.Now(), 0
 	if locked || e.task.State == model.TaskRuns || e.run.State.Live() {
-		return s.askTask(ctx, e)
+		return &request{e.job.ID, s.o.Cluster.Ask, s.askedTask}, nil
 	}
-	if err := s.o.Cluster.Cancel(ctx, e.job.ID); err != nil {
-		return s.notStopped(f, e, err)
-	}
-	return s.unqueue(ctx, f, e)
+	return &request{e.job.ID, s.o.Cluster.Cancel, s.cancelledTask}, nil
 }
 
-func (s *Supervisor) askTask(ctx context.Context, e *entry) error {
-	if err := s.o.Cluster.Ask(ctx, e.job.ID); err != nil {
-		f, openErr := s.o.Data.Open(e.run.ID)
-		if openErr != nil {
-			return errors.Join(err, openErr)
-		}
-		defer f.Close()
-		return s.notStopped(f, e, err)
+// callOff records that the job must not requeue itself, before it is signalled.
+func callOff(f *folder.Folder, e *entry) error {
+	e.job.Stop = true
+	return f.SetJob(e.job)
+}
+
+// askedTask records that a running job was signalled.
+func (s *Supervisor) askedTask(ctx context.Context, f *folder.Folder, e *entry, failure error) error {
+	if failure != nil {
+		return notStopped(f, e, failure)
+	}
+	if e.run.State.Ended() { // while it was signalled
+		return nil
 	}
 	r := e.run
 	r.State, r.Reason = model.Stopping, ""
 	return s.save(ctx, e, r)
 }
 
+// cancelledTask records that a waiting job was removed from the queue.
+func (s *Supervisor) cancelledTask(ctx context.Context, f *folder.Folder, e *entry, failure error) error {
+	if failure != nil {
+		return notStopped(f, e, failure)
+	}
+	return s.unqueue(ctx, f, e)
+}
+
 // notStopped reverts a stop request that could not be sent to the cluster.
-func (s *Supervisor) notStopped(f *folder.Folder, e *entry, err error) error {
+func notStopped(f *folder.Folder, e *entry, failure error) error {
 	e.forgive()
 	e.job.Stop = false
-	return errors.Join(fmt.Errorf("%w: %w", err, model.ErrConflict), f.SetJob(e.job))
+	return errors.Join(fmt.Errorf("%w: %w", failure, model.ErrConflict), f.SetJob(e.job))
 }

@@ -30,7 +30,9 @@ type fakeCluster struct {
 	tasks  map[string]model.Task
 	done   []string // requests, e.g. "ask 1_0"
 	refuse error
-	mute   bool // responds to no query
+	mute   bool          // responds to no query
+	slow   chan struct{} // if set, Ask and Cancel announce themselves here, and wait until they are answered
+	answer chan error    // the answers
 }
 
 func newFakeCluster() *fakeCluster {
@@ -87,9 +89,14 @@ func (c *fakeCluster) Cancel(_ context.Context, id string) error { return c.note
 
 func (c *fakeCluster) note(what string) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.done = append(c.done, what)
-	return nil
+	slow := c.slow
+	c.mu.Unlock()
+	if slow == nil {
+		return nil
+	}
+	slow <- struct{}{}
+	return <-c.answer
 }
 
 func (c *fakeCluster) asked(what string) bool {
@@ -425,6 +432,80 @@ func TestStopOnTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.await(working, "another job", func(model.Run) bool { j, err := f.Job(); return err == nil && j.ID != "" && j.ID != works && !j.Stop })
+}
+
+// TestSlowCluster checks that other runs can be changed while the cluster stops one, and that a failure can be repeated.
+func TestSlowCluster(t *testing.T) {
+	c := newFakeCluster()
+	b := newBench(t, onCluster(c))
+	waiting, working, other := b.create("waiting", 100), b.create("working", 100_000), b.create("other", 100)
+	waits, works := b.job(waiting), b.job(working)
+	c.begin(t, works)
+	b.awaitStep(working, 12)
+	c.mu.Lock()
+	c.slow, c.answer = make(chan struct{}), make(chan error)
+	c.mu.Unlock()
+
+	stop := func(id string, answer error) error {
+		t.Helper()
+		ctx, leave := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- b.Stop(ctx, id) }()
+		<-c.slow
+		leave() // the visitor closes the page
+		renamed := make(chan error, 1)
+		go func() { renamed <- b.Rename(t.Context(), other, "renamed") }()
+		select {
+		case err := <-renamed:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("another run cannot be renamed")
+		}
+		if err := b.Stop(t.Context(), id); !errors.Is(err, model.ErrConflict) {
+			t.Errorf("a second stop meanwhile: %v", err)
+		}
+		c.answer <- answer
+		return <-stopped
+	}
+	for id, command := range map[string]string{waiting: "cancel " + waits, working: "ask " + works} {
+		if err := stop(id, errors.New("the controller is busy")); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "the controller is busy") {
+			t.Errorf("a failure: %v", err)
+		}
+		if err := stop(id, nil); err != nil || !c.asked(command) {
+			t.Errorf("%v, %v", err, c.done)
+		}
+	}
+	if r := b.awaitState(waiting, model.Stopped); r.Reason != "Removed from the queue." {
+		t.Errorf("%q", r.Reason)
+	}
+	if r := b.get(working); r.State != model.Stopping {
+		t.Errorf("the run is %s", r.State)
+	}
+}
+
+// TestSlowDevices checks that runs can be changed while the devices of the machine are listed, for which a command may run.
+func TestSlowDevices(t *testing.T) {
+	listing, list := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	b := newBench(t, func(o *Options) {
+		o.Devices = func(string) []Device {
+			first.Do(func() { listing <- struct{}{}; <-list })
+			return []Device{{Name: "cpu"}}
+		}
+	})
+	<-listing
+	created := make(chan string, 1)
+	go func() { created <- b.create("meanwhile", 3) }()
+	select {
+	case id := <-created:
+		close(list)
+		b.awaitState(id, model.Finished)
+	case <-time.After(10 * time.Second):
+		close(list)
+		t.Error("a run cannot be created")
+	}
 }
 
 // TestFolderFromACluster opens a data folder from a cluster on a machine without one.

@@ -306,36 +306,42 @@ func evaluable(f *folder.Folder, run model.Run, ask model.Evaluation) error {
 
 // Cancel removes an evaluation from the queue, or signals its process to end; a second call kills it. Earlier scores are kept.
 func (v Evaluations) Cancel(ctx context.Context, id string) error {
-	return v.s.act(id, func(f *folder.Folder, e *entry) error {
-		x := &e.eval
-		_, locked := f.Evaluator()
-		switch {
-		case x.state.Executor == model.Slurm && x.moving() && e.submitted():
-			return v.s.cancelOnCluster(ctx, f, e)
-		case locked:
-			err := f.SignalEvaluation(x.harder())
-			if err == nil {
-				x.asked = time.Now()
-			}
-			return err
-		case x.child != nil:
-			sig := x.harder()
-			x.asked = time.Now()
-			if err := x.child.process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-				return fmt.Errorf("signal the evaluation of run %s: %w", id, err)
-			}
-			return nil
-		case x.state.State != model.Queued:
-			return fmt.Errorf("run %s is not being evaluated: %w", id, model.ErrConflict)
+	return v.s.negotiate(ctx, id, func(f *folder.Folder, e *entry) (*request, error) {
+		if x := &e.eval; x.state.Executor == model.Slurm && x.moving() && e.submitted() {
+			return v.s.cancelOnCluster(f, e)
 		}
-		now := x.state
-		now.State, now.Ended, now.Reason = model.Stopped, time.Now().UTC().Truncate(time.Millisecond), "Removed from the queue."
-		if err := f.QueueEvaluation(now); err != nil {
-			return err
-		}
-		v.s.setEvaluation(id, x, now)
-		return nil
+		return nil, v.s.cancelHere(f, e)
 	})
+}
+
+// cancelHere cancels an evaluation that is not part of a job of the cluster. The caller holds mu.
+func (s *Supervisor) cancelHere(f *folder.Folder, e *entry) error {
+	x := &e.eval
+	_, locked := f.Evaluator()
+	switch {
+	case locked:
+		err := f.SignalEvaluation(x.harder())
+		if err == nil {
+			x.asked = time.Now()
+		}
+		return err
+	case x.child != nil:
+		sig := x.harder()
+		x.asked = time.Now()
+		if err := x.child.process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("signal the evaluation of run %s: %w", f.ID(), err)
+		}
+		return nil
+	case x.state.State != model.Queued:
+		return fmt.Errorf("run %s is not being evaluated: %w", f.ID(), model.ErrConflict)
+	}
+	now := x.state
+	now.State, now.Ended, now.Reason = model.Stopped, time.Now().UTC().Truncate(time.Millisecond), "Removed from the queue."
+	if err := f.QueueEvaluation(now); err != nil {
+		return err
+	}
+	s.setEvaluation(f.ID(), x, now)
+	return nil
 }
 
 // harder returns the signal to end the process: SIGTERM first, then SIGKILL.
@@ -346,20 +352,25 @@ func (v *evaluating) harder() os.Signal {
 	return os.Kill
 }
 
-// cancelOnCluster ends the job that evaluates the run; training must have ended. The caller holds mu.
-func (s *Supervisor) cancelOnCluster(ctx context.Context, f *folder.Folder, e *entry) error {
+// cancelOnCluster plans to end the job that evaluates the run; training must have ended. The caller holds mu.
+func (s *Supervisor) cancelOnCluster(f *folder.Folder, e *entry) (*request, error) {
 	if s.o.Cluster == nil {
-		return fmt.Errorf("run %s is being evaluated by SLURM job %s; this server was started without SLURM, so stop it with scancel %s: %w", f.ID(), e.job.ID, e.job.ID, model.ErrConflict)
+		return nil, fmt.Errorf("run %s is being evaluated by SLURM job %s; this server was started without SLURM, so stop it with scancel %s: %w", f.ID(), e.job.ID, e.job.ID, model.ErrConflict)
 	}
 	if !e.run.State.Ended() {
-		return fmt.Errorf("run %s is still training: %w", f.ID(), model.ErrConflict)
+		return nil, fmt.Errorf("run %s is still training: %w", f.ID(), model.ErrConflict)
 	}
-	e.job.Stop = true // before the signal, so that the job does not requeue itself
-	if err := f.SetJob(e.job); err != nil {
-		return err
+	if err := callOff(f, e); err != nil {
+		return nil, err
 	}
 	e.eval.asked = time.Now()
-	return s.o.Cluster.Ask(ctx, e.job.ID)
+	return &request{e.job.ID, s.o.Cluster.Ask, func(_ context.Context, f *folder.Folder, e *entry, failure error) error {
+		if failure == nil {
+			return nil
+		}
+		e.eval.asked = time.Time{}
+		return notStopped(f, e, failure)
+	}}, nil
 }
 
 // measureEvery is how often Measure checks whether the evaluation has ended.

@@ -114,6 +114,7 @@ func lastWords(log string) string {
 
 // startQueued starts queued runs on free devices, longest waiting first.
 func (s *Supervisor) startQueued(ctx context.Context) {
+	s.o.Devices(evalEngine) // before mu is held, because the first call may wait for a command of the GPU's driver
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

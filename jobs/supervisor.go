@@ -61,7 +61,8 @@ type Options struct {
 	// Check returns an error if a valid configuration cannot run on this machine: the dataset is missing or smaller than the
 	// batch. Nil accepts everything.
 	Check func(ctx context.Context, cfg model.Config) error
-	// Devices returns the devices of an engine on this machine; each computes one run at a time. Nil is one for GPUs, one for CPUs.
+	// Devices returns the devices of an engine on this machine; each computes one run at a time. Only its first call may take long.
+	// Nil is one for GPUs, one for CPUs.
 	Devices func(engine string) []Device
 	// Executor is the default executor of runs: model.Local (also if empty) or model.Slurm.
 	Executor string

@@ -27,19 +27,30 @@ func Supervision(o ServeOptions, root *folder.Data, log *slog.Logger, options jo
 	return options
 }
 
-// machine reports the engine and GPUs of this machine. GPUs appear and disappear with their driver, so a report is valid for 30 s.
+// machine reports the engine and GPUs of this machine. GPUs appear and disappear with their driver, so a report is renewed after 30 s.
 var machine = fresh(30*time.Second, func() compute.Report { return compute.Look(context.Background()) })
 
-// fresh caches the result of ask for the duration age.
+// fresh caches the result of ask. An answer older than age is renewed in the background, because ask may take long; only the first call
+// waits.
 func fresh[T any](age time.Duration, ask func() T) func() T {
-	var mu sync.Mutex
-	var asked time.Time
+	var first sync.Once
+	var mu sync.Mutex // guards the rest
 	var answer T
-	return func() T {
+	var asked time.Time
+	var asking bool
+	renew := func() {
+		now := ask()
 		mu.Lock()
 		defer mu.Unlock()
-		if asked.IsZero() || time.Since(asked) > age {
-			answer, asked = ask(), time.Now()
+		answer, asked, asking = now, time.Now(), false
+	}
+	return func() T {
+		first.Do(renew)
+		mu.Lock()
+		defer mu.Unlock()
+		if !asking && time.Since(asked) > age {
+			asking = true
+			go renew()
 		}
 		return answer
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"slotscope/model/compute"
 )
@@ -26,4 +27,27 @@ func TestProcessorsInParts(t *testing.T) {
 	if len(parts) != 3 || len(names) != 3 {
 		t.Errorf("%v", parts)
 	}
+}
+
+// TestFresh checks that only the first call waits for an answer: an old one is returned until its successor arrives.
+func TestFresh(t *testing.T) {
+	answers := make(chan int, 1)
+	answers <- 1
+	get := fresh(time.Millisecond, func() int { return <-answers })
+	if got := get(); got != 1 {
+		t.Fatal(got)
+	}
+	time.Sleep(2 * time.Millisecond)
+	for range 3 {
+		if got := get(); got != 1 { // would block if it waited
+			t.Fatal(got)
+		}
+	}
+	answers <- 2
+	for start := time.Now(); get() != 2; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatal("the answer was not renewed")
+		}
+	}
+	answers <- 3 // ends the last renewal
 }
