@@ -170,7 +170,7 @@ func TestMayImport(t *testing.T) {
 	}
 }
 
-// mayImport says whether a row of the map lets a package in.
+// mayImport reports whether a row of the map lets a package in.
 func mayImport(allowed, target string) bool {
 	rules := strings.Fields(allowed)
 	return target == "model" || slices.Contains(rules, target) || slices.Contains(rules, "all") ||
@@ -197,7 +197,7 @@ func walkGo(t *testing.T, fn func(file string)) {
 	}
 }
 
-// outsideModule says whether a folder is outside the module: what the go command ignores, other modules, and the data folder.
+// outsideModule reports whether a folder is outside the module: what the go command ignores, other modules, and the data folder.
 func outsideModule(dir string) bool {
 	name := filepath.Base(dir)
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || dir == "data" {

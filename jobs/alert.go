@@ -24,7 +24,7 @@ type AlertStore interface {
 // Alerting configures the alerts on runs in addition to those on ends and bad verdicts, and where alerts are sent.
 type Alerting struct {
 	Rules   []model.Condition // limits for series of every run
-	Webhook *Webhook          // nil for none; pages show alerts anyway
+	Webhook *Webhook          // nil if none; pages show alerts anyway
 	Kinds   []model.AlertKind // kinds sent to the webhook; nil for all
 }
 

@@ -41,13 +41,13 @@ var bestSeries = []string{"psnr", "infom", "infoe", "infoc", "owned"}
 
 func bestChoices() []string { return append([]string{noCondition}, bestSeries...) }
 
-// BestSeries returns the series that selects the best checkpoint; empty for none.
+// BestSeries returns the series that selects the best checkpoint; empty if none.
 func (c Config) BestSeries() string { return shortSeries[c.BestBy] }
 
 // conditionForm is the advice in errors on invalid conditions.
 const conditionForm = "write diverging, collapsing, or a limit such as infom<0.3@5000"
 
-// ParseConditions parses comma-separated conditions; it returns nil for none.
+// ParseConditions parses comma-separated conditions; it returns nil if none.
 func ParseConditions(text string) (all []Condition, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {

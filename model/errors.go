@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	// ErrNotFound is in the chain of errors for a run, dataset, checkpoint or entry that does not exist.
+	// ErrNotFound is wrapped by errors for a run, dataset, checkpoint or entry that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict is in the chain of errors for actions that the current state does not allow, such as resuming a live run.
+	// ErrConflict is wrapped by errors for actions that the current state does not allow, such as resuming a live run.
 	ErrConflict = errors.New("conflict")
 )
 

@@ -85,7 +85,7 @@ type jsonFault struct {
 func (f jsonFault) Error() string { return f.said }
 func (f jsonFault) Unwrap() error { return f.error }
 
-// JSONFault rewords an encoding/json error without this program's Go types; err stays in the chain.
+// JSONFault rewords an encoding/json error without this program's Go types; the result wraps err.
 func JSONFault(err error) error {
 	var wrong *json.UnmarshalTypeError
 	var syntax *json.SyntaxError

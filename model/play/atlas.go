@@ -225,7 +225,7 @@ func (l *Library) samplePath(src Source) string {
 	return filepath.Join(l.dir, "cache", "play", src.Key+".sample.json")
 }
 
-// loadSample reads a saved sample; fs.ErrNotExist is in the chain if it does not start with these images.
+// loadSample reads a saved sample; the error wraps fs.ErrNotExist if it does not start with these images.
 func loadSample(path string, m int, index []int) (*Sample, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

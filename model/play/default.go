@@ -31,7 +31,7 @@ type Card struct {
 	Note    string             `json:"note"`
 }
 
-// Default returns the shipped checkpoint that is shown first; model.ErrNotFound is in the chain if the build has none.
+// Default returns the shipped checkpoint that is shown first; the error wraps model.ErrNotFound if the build has none.
 func Default() (Source, error) {
 	all, err := Shipped()
 	if err != nil {
@@ -107,7 +107,7 @@ func headline(s model.Scores) map[string]float64 {
 		out["InfoM"], out["InfoE"], out["InfoC"] = round(m.InfoM), round(m.InfoE), round(m.InfoC)
 	}
 	if t := s.SwapTruth; t != nil {
-		out["swaps of groups that give the true picture"] = round(t.Group.Value)
+		out["swaps of groups that give the true image"] = round(t.Group.Value)
 	}
 	return out
 }
@@ -123,7 +123,7 @@ func readIn(files fs.FS, name string, v any) error {
 	return nil
 }
 
-// shippedUsage returns the code counts that ship with a checkpoint; fs.ErrNotExist is in the chain for any other checkpoint.
+// shippedUsage returns the code counts that ship with a checkpoint; the error wraps fs.ErrNotExist for any other checkpoint.
 func shippedUsage(src Source) (*Usage, error) {
 	all, err := Shipped()
 	if err != nil {

@@ -20,7 +20,7 @@ type Pair struct {
 }
 
 // Pair runs the experiment on images a and b of the run's dataset with its newest checkpoint. It returns a model.Invalid for an index outside
-// the dataset; model.ErrNotFound is in the chain if the run has no checkpoint.
+// the dataset; the error wraps model.ErrNotFound if the run has no checkpoint.
 func (l *Library) Pair(ctx context.Context, run string, a, b int) (Pair, error) {
 	src, err := l.Find(run)
 	if err != nil {

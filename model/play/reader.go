@@ -190,8 +190,8 @@ func decodeReader(raw []byte) (*Reader, error) {
 	return r, nil
 }
 
-// Reader returns the probe of a dataset: the one saved by evaluations in the data folder, or one embedded in the program. model.ErrNotFound is
-// in the chain if there is neither.
+// Reader returns the probe of a dataset: the one saved by evaluations in the data folder, or one embedded in the program. The error wraps
+// model.ErrNotFound if there is neither.
 func (l *Library) Reader(ctx context.Context, dataset string) (*Reader, error) {
 	set, err := l.Set(ctx, dataset)
 	if err != nil {

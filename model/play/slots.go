@@ -15,7 +15,7 @@ type Slots struct {
 	Entries [][]float64 // [k][d], C = φ(S)·√(1/d), or the entries as they were learned
 }
 
-// Slots returns the vectors of a checkpoint; model.ErrNotFound is in the chain if it has none.
+// Slots returns the vectors of a checkpoint; the error wraps model.ErrNotFound if it has none.
 func (l *Library) Slots(ctx context.Context, src Source) (Slots, error) {
 	m, release, err := l.Use(ctx, src)
 	if err != nil {

@@ -71,7 +71,7 @@ type hashed struct {
 	key   string
 }
 
-// newest returns the latest checkpoint of every run, last saved first. It skips unreadable folders, which may be incomplete or not a run.
+// newest returns the newest checkpoint of every run, last saved first. It skips unreadable folders, which may be incomplete or not a run.
 func (s *shelf) newest() []Source {
 	ids, _ := os.ReadDir(filepath.Join(s.dir, "runs"))
 	var out []Source

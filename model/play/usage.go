@@ -202,7 +202,7 @@ func (u *Usage) label(o model.Owner, slot int) Label {
 	return l
 }
 
-// keptUsage reads the saved usage of a checkpoint; fs.ErrNotExist is in the chain if there is no usable one.
+// keptUsage reads the saved usage of a checkpoint; the error wraps fs.ErrNotExist if there is no usable one.
 func keptUsage(dir string, src Source) (*Usage, error) {
 	path := usagePath(dir, src.Key)
 	raw, err := os.ReadFile(path)

@@ -133,7 +133,7 @@ func (f Field) Number(r *model.Overview, now time.Time) (float64, bool) {
 // Numeric reports whether values are numbers with a meaningful mean.
 func (f Field) Numeric() bool { return f.Kind == Number || f.Kind == Duration }
 
-// Shown returns the value as text, empty for none.
+// Shown returns the value as text, empty if none.
 func (f Field) Shown(r *model.Overview, now time.Time) string {
 	if f.text != nil {
 		return f.text(r)

@@ -322,7 +322,7 @@ func (c *Catalogue) must(name string) Field {
 	return f
 }
 
-// near returns a suggestion of the field that a mistyped name most likely meant; empty for none.
+// near returns a suggestion of the field that a mistyped name most likely meant; empty if none.
 func (c *Catalogue) near(name string) string {
 	best, least := "", 3
 	for _, f := range c.fields {

@@ -78,7 +78,7 @@ func (s Store) SetMark(id string, m Mark) error {
 	return nil
 }
 
-// Get reads one sweep; model.ErrNotFound is in the error's chain if there is none.
+// Get reads one sweep; the error wraps model.ErrNotFound if there is none.
 func (s Store) Get(id string) (Saved, error) {
 	if !model.ValidID(id) {
 		return Saved{}, fmt.Errorf("no sweep %q: %w", id, model.ErrNotFound)

@@ -98,7 +98,7 @@ func (s *Store) Save(name, address string, version int, now time.Time) (View, er
 	return saved, s.write(all)
 }
 
-// Delete deletes a view. version is the version that the user has seen; model.ErrConflict is in the error's chain if it has changed since.
+// Delete deletes a view. version is the version that the user has seen; the error wraps model.ErrConflict if it has changed since.
 func (s *Store) Delete(name string, version int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -120,7 +120,7 @@ export class Facts {
 
   /**
    * of returns the effect of changing a side's codes from one tuple to another: {changes, want, truth: {pixels, psnr, hit}}; unknown parts
-   * are null. world is the model: {key, decoder: {peek(codes)}, slots, names}, by default the page's; asked tells whether to look up truth.
+   * are null. world is the model: {key, decoder: {peek(codes)}, slots, names}, by default the page's; asked is whether to look up truth.
    */
   async of(side, other, from, to, world = this.app, asked = true) {
     const { decoder, slots, names } = world;

@@ -85,7 +85,7 @@ func (f *File) list(size int64) error {
 // maxHead is above the size of the flags, dimensions and name of an array.
 const maxHead = 4096
 
-// describe reads everything but the numbers. Err tells what is wrong with an array that is intact but not numeric.
+// describe reads everything but the numbers. Err is set for an array that is intact but not numeric.
 func (a *Stored) describe() error {
 	r, err := a.open()
 	if err != nil {

@@ -57,7 +57,7 @@ type Encoded struct {
 	HRR     *metric.Encodings
 }
 
-// Encode encodes images of a dataset by index. If ctx ends, it returns early with ctx.Err() in the error's chain.
+// Encode encodes images of a dataset by index. If ctx ends, it returns early with an error that wraps ctx.Err().
 func (e *Encoder) Encode(ctx context.Context, set data.Set, index []int) (Encoded, error) {
 	out := Encoded{Index: index}
 	if h, ok := e.built.(*ae.HRR); ok {

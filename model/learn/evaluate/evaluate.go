@@ -36,7 +36,7 @@ type Options struct {
 
 	Reader *checkpoint.File // probe to use, as returned by FindProbe; nil to use one from Probes or train one
 
-	Rest data.Set // images outside the run's part of a dataset, of which as many are measured; nil for none
+	Rest data.Set // images outside the run's part of a dataset, of which as many are measured; nil if none
 	// Progress is called with the progress of a stage, in the given unit; may be nil.
 	Progress func(stage, unit string, done, of float64)
 }
@@ -68,7 +68,7 @@ type Result struct {
 	Noisy   image.Image // rows of images: original, reconstructed, and at every noise level; nil without noise
 }
 
-// Run measures a checkpoint on its dataset. If ctx ends, it returns early with ctx.Err() in the error's chain.
+// Run measures a checkpoint on its dataset. If ctx ends, it returns early with an error that wraps ctx.Err().
 func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set data.Set, o Options) (Result, error) {
 	start, info := time.Now(), set.Info()
 	if o.Progress == nil {

@@ -16,7 +16,7 @@ import (
 const ProbesDir = "probes"
 
 // OpenProbe reads the finished probe of a dataset from a folder: its tensors, in the layout of probe.logits, and its accuracy by factor on
-// images it was not trained on. fs.ErrNotExist is in the error's chain if there is none.
+// images it was not trained on. The error wraps fs.ErrNotExist if there is none.
 func OpenProbe(dir string, set data.Set) (file checkpoint.File, accuracy []float64, err error) {
 	e := &evaluation{set: set, info: set.Info(), o: Options{Probe: Default(0).Probe, Probes: dir}}
 	key, err := e.probeKey()
@@ -33,8 +33,7 @@ func OpenProbe(dir string, set data.Set) (file checkpoint.File, accuracy []float
 	return file, accuracy, nil
 }
 
-// FindProbe reads the finished probe with a checksum, as in Scores.Probe, from a folder; fs.ErrNotExist is in the error's chain if there is
-// none.
+// FindProbe reads the finished probe with a checksum, as in Scores.Probe, from a folder; the error wraps fs.ErrNotExist if there is none.
 func FindProbe(dir fs.FS, sum string) (checkpoint.File, error) {
 	names, err := fs.Glob(dir, "*"+finishedProbe)
 	if err != nil {

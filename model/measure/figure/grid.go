@@ -11,12 +11,12 @@ type ImageGrid struct {
 	Name, Title string
 	Desc        string
 	Note        string
-	Rows        []string // names left of the images; empty for none
-	Columns     []string // names above the images; empty for none
+	Rows        []string // names left of the images; empty if none
+	Columns     []string // names above the images; empty if none
 	Images      [][]image.Image
-	Captions    [][]string // below individual images; nil for none
+	Captions    [][]string // below individual images; nil if none
 	Scale       int        // output pixels per image pixel; 0 for 1
-	Colors      []int      // of marks below the column names, for instance those of slots; empty for none
+	Colors      []int      // of marks below the column names, for instance those of slots; empty if none
 	Empty       string     // sentence shown if there is nothing to draw
 }
 

@@ -16,12 +16,12 @@ type HeatMap struct {
 	Range       [2]float64                 // of the colours; equal to use the smallest and largest value
 	Signed      bool                       // diverging colours around the middle of Range, which is 0
 	Format      func(float64) string       // of a cell's number; nil for two decimals
-	Marked      func(row, column int) bool // cells with an outline, for instance the largest of a row; nil for none
-	Muted       func(row, column int) bool // irrelevant cells, drawn without colour; nil for none
+	Marked      func(row, column int) bool // cells with an outline, for instance the largest of a row; nil if none
+	Muted       func(row, column int) bool // irrelevant cells, drawn without colour; nil if none
 	Corner      string                     // names of the two dimensions: "factor / slot"
 	Width       float64                    // 0 to fit the cells
 	Empty       string                     // sentence shown if there is nothing to draw
-	Colors      []int                      // of marks at the column names, for instance those of slots; empty for none
+	Colors      []int                      // of marks at the column names, for instance those of slots; empty if none
 }
 
 const cellHeight = 24.0

@@ -40,7 +40,7 @@ type Selection struct {
 // number of workers.
 //
 // A score that cannot be computed is undefined and has a sentence in Problems; other scores are not affected. If ctx ends, Field returns
-// early with ctx.Err() in the error's chain.
+// early with an error that wraps ctx.Err().
 func Field(ctx context.Context, t Table, extra Extra, o Options) (model.FieldScores, error) {
 	if err := Measurable(t); err != nil {
 		return model.FieldScores{}, err

@@ -21,7 +21,7 @@ type Options struct {
 
 // Measure computes InfoMEC and DCI of a table. The result does not depend on the number of workers.
 //
-// Factors with a single value are ignored. If ctx ends, Measure returns early with ctx.Err() in the error's chain.
+// Factors with a single value are ignored. If ctx ends, Measure returns early with an error that wraps ctx.Err().
 func Measure(ctx context.Context, t Table, o Options) (model.Metrics, error) {
 	if err := t.Check(); err != nil {
 		return model.Metrics{}, err

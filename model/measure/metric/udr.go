@@ -39,7 +39,7 @@ const (
 )
 
 // UDR scores similarly trained models without labels, with the kind shown in tables; a single model is undefined. If ctx ends, UDR returns
-// early with ctx.Err() in the error's chain.
+// early with an error that wraps ctx.Err().
 func UDR(ctx context.Context, models []Model, seed int64) (model.UDR, error) {
 	all, err := udr(ctx, models, seed)
 	if err != nil {

@@ -257,7 +257,7 @@ func (s Section) Sheets(dataset string) ([]Sheet, error) {
 	return all, nil
 }
 
-// Size is the picture's width and height in pixels.
+// Size is the width and height of the image in pixels.
 func (s Sheet) Size() image.Point {
 	c, err := png.DecodeConfig(bytes.NewReader(s.PNG))
 	if err != nil {

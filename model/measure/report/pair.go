@@ -60,7 +60,7 @@ func (s Section) PairFigures(prefix, dataset string, a, b int) ([]figure.Figure,
 		p, err := row.Entry.Pair(a, b)
 		switch {
 		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-			return nil, fmt.Errorf("pictures of run %s: %w", row.Entry.Run.ID, err)
+			return nil, fmt.Errorf("images of run %s: %w", row.Entry.Run.ID, err)
 		case errors.As(err, &bad):
 			return nil, bad // every other model would reject the same numbers
 		case err != nil:

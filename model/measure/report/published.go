@@ -40,7 +40,7 @@ var PublishedNotes = []string{
 	"The paper specifies neither the classifier of its DCI nor where the HRR model adds noise. We use random forests over one-hot codes, and add noise to the encoder's z before unbinding.",
 }
 
-// rendered is the dataset rendered anew in the style of the published dataset original.
+// rendered is the dataset re-rendered in the style of the published dataset original.
 const rendered, original = "shapes3d-synthetic", "shapes3d"
 
 // PublishedFor returns the paper's value of a metric; false if there is none. The re-rendered Shapes3D is compared with Shapes3D
