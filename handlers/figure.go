@@ -3,23 +3,12 @@ package handlers
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"slotscope/model"
 	"slotscope/model/measure/figure"
-	"slotscope/views"
 )
-
-// FigureView returns the view of a figure with the URLs of its files: base/NAME.svg and .png, with the page's query.
-func FigureView(f figure.Figure, base string, q url.Values) views.FigureView {
-	query := ""
-	if len(q) > 0 {
-		query = "?" + q.Encode()
-	}
-	return views.FigureView{Name: f.Name, Drawing: f.Inline(), SVG: base + "/" + f.Name + ".svg" + query, PNG: base + "/" + f.Name + ".png" + query}
-}
 
 // SplitFigure splits "NAME.svg", "NAME.png" or "NAME.pdf" into name and kind.
 func SplitFigure(file string) (name, kind string, err error) {

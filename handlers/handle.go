@@ -104,19 +104,7 @@ func ErrorText(err error) string {
 }
 
 // Sentence capitalizes text and adds a full stop.
-func Sentence(text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return ""
-	}
-	runes := []rune(text)
-	runes[0] = []rune(strings.ToUpper(string(runes[0])))[0]
-	text = string(runes)
-	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
-		text += "."
-	}
-	return text
-}
+func Sentence(text string) string { return views.Sentence(text) }
 
 func answer(w http.ResponseWriter, r *http.Request, p problem) {
 	if p.status == http.StatusInternalServerError {

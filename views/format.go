@@ -29,6 +29,21 @@ func Plural(n int, one, many string) string {
 	return Count(n) + " " + many
 }
 
+// Sentence capitalizes text and adds a full stop.
+func Sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	runes := []rune(text)
+	runes[0] = []rune(strings.ToUpper(string(runes[0])))[0]
+	text = string(runes)
+	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
+		text += "."
+	}
+	return text
+}
+
 // Duration formats seconds in at most two units: 48 s, 25 min, 1 h 40 min, 2 d 3 h.
 func Duration(seconds float64) string {
 	if math.IsNaN(seconds) || seconds < 0 || seconds > 1e9 {

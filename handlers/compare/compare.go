@@ -174,7 +174,7 @@ func figureViews(s report.Section, i int, c choice) ([]views.FigureView, error) 
 	figures, err := still(s, i)
 	var out []views.FigureView
 	for _, f := range figures {
-		out = append(out, handlers.FigureView(f, "/compare/figures", c.query()))
+		out = append(out, views.FigureOf(f, "/compare/figures", c.query()))
 	}
 	return out, err
 }

@@ -6,22 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/handlers"
 	"slotscope/model"
-	"slotscope/model/data"
-	"slotscope/model/measure/figure"
 	"slotscope/model/measure/report"
 	"slotscope/model/play"
-	"slotscope/views"
 	ui "slotscope/views/measure"
 )
 
@@ -52,52 +46,45 @@ func (h Measure) Routes(r chi.Router) {
 	r.Get("/api/runs/{id}/scores", handlers.Handle(h.api))
 }
 
-// measured is the data of the page.
-type measured struct {
-	run     model.Run
-	scores  *model.Scores // nil before the first
-	factors []data.Factor // of the run's dataset; empty if it is not available
-	series  map[string][]model.Sample
-	damage  string      // which part of the evaluation cannot be read, a sentence; empty if none
-	called  play.Names  // user-given names
-	noisy   image.Image // images under noise, one row each; nil if none
-}
-
-func (h Measure) read(ctx context.Context, id string) (measured, error) {
+func (h Measure) read(ctx context.Context, id string) (ui.Measured, error) {
 	run, err := h.Runs.Get(ctx, id)
 	if err != nil {
-		return measured{}, err
+		return ui.Measured{}, err
 	}
-	m := measured{run: run}
+	m := ui.Measured{Run: run, Values: map[string][]string{}}
 	for _, info := range h.Datasets.List(ctx) {
 		if info.Name == run.Config.Dataset {
-			m.factors = info.Factors
+			for _, f := range info.Factors {
+				m.Values[f.Name] = f.Values
+			}
 		}
 	}
-	page, err := h.Runs.Points(ctx, id, model.PointQuery{Names: overTraining, Columns: trainingColumns})
+	page, err := h.Runs.Points(ctx, id, model.PointQuery{Names: ui.OverTraining, Columns: ui.TrainingColumns})
 	if err != nil {
 		return m, err
 	}
-	m.series = page.Series
+	m.Series = page.Series
 	scores, err := h.Scores.Scores(ctx, id)
 	switch {
 	case errors.Is(err, model.ErrNotFound):
 		return m, nil
 	case errors.As(err, new(model.Invalid)): // damaged; the page offers an evaluation that replaces them
-		m.damage = handlers.SentenceOf(err)
+		m.Damage = handlers.SentenceOf(err)
 		return m, nil
 	case err != nil:
 		return m, fmt.Errorf("reading the scores of run %s: %w", id, err)
 	}
-	m.scores = &scores
+	m.Scores = &scores
 	if h.Names != nil {
-		if m.called, err = h.Names.NamesOf(id); err != nil {
-			m.damage = handlers.SentenceOf(err)
+		names, err := h.Names.NamesOf(id)
+		if err != nil {
+			m.Damage = handlers.SentenceOf(err)
 		}
+		m.Called = ui.Called{Slots: names.Slots, Codes: names.Codes}
 	}
 	if h.Noise != nil && scores.Noise != nil {
-		if m.noisy, err = report.OpenSheet(h.Noise.NoiseSheet(ctx, id)); err != nil {
-			m.damage = handlers.Sentence("cannot read the images under noise: " + err.Error())
+		if m.Noisy, err = report.OpenSheet(h.Noise.NoiseSheet(ctx, id)); err != nil {
+			m.Damage = handlers.Sentence("cannot read the images under noise: " + err.Error())
 		}
 	}
 	return m, nil
@@ -113,7 +100,7 @@ func (h Measure) page(w http.ResponseWriter, r *http.Request) error {
 	if h.Evaluations != nil {
 		state = h.Evaluations.State(id)
 	}
-	return handlers.Draw(w, r, ui.Measure(m.view(state, h.Evaluations != nil)))
+	return handlers.Draw(w, r, ui.Measure(ui.NewMeasure(m, state, h.Evaluations != nil)))
 }
 
 // start queues a background evaluation with the form's effort and redirects to the page, which follows it.
@@ -122,14 +109,7 @@ func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
 	if h.Evaluations == nil {
 		return fmt.Errorf("evaluations cannot be started from this page: %w", model.ErrConflict)
 	}
-	run, err := h.Runs.Get(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	if run.Checkpoint == 0 {
-		return fmt.Errorf("run %s has no checkpoint to evaluate yet: %w", cmp.Or(run.Name, id), model.ErrConflict)
-	}
-	ask := model.Evaluation{Effort: cmp.Or(r.PostFormValue("effort"), model.Full), Now: r.PostFormValue("now") != ""}
+	ask := model.Evaluation{Effort: cmp.Or(r.PostFormValue("effort"), model.Full), Now: r.PostFormValue("now") != "", Replace: r.PostFormValue("replace") != ""}
 	if !slices.Contains(model.EffortNames(), ask.Effort) {
 		return model.Invalid{"effort": fmt.Sprintf("%q is not one of %s", ask.Effort, strings.Join(model.EffortNames(), ", "))}
 	}
@@ -168,58 +148,16 @@ func (h Measure) file(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	draw, ok := measureFigures[name]
-	if !ok {
-		return fmt.Errorf("unknown figure %q: %w", name, model.ErrNotFound)
-	}
 	m, err := h.read(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {
 		return err
 	}
-	f, ok := draw(m)
-	if !ok {
-		return fmt.Errorf("run %s has no data for this figure: %w", m.run.ID, model.ErrNotFound)
+	f, drawn, known := m.Figure(name)
+	if !known {
+		return fmt.Errorf("unknown figure %q: %w", name, model.ErrNotFound)
+	}
+	if !drawn {
+		return fmt.Errorf("run %s has no data for this figure: %w", m.Run.ID, model.ErrNotFound)
 	}
 	return handlers.SendFigure(w, r, f, kind)
-}
-
-// figureOf draws one of measureFigures for the page; none if the run lacks the data.
-func (m measured) figureOf(names ...string) []views.FigureView {
-	var all []views.FigureView
-	for _, name := range names {
-		if f, ok := measureFigures[name](m); ok {
-			all = append(all, handlers.FigureView(f, "/runs/"+m.run.ID+"/measure", nil))
-		}
-	}
-	return all
-}
-
-// valueName returns the name of a factor's value, or its number. Hues, 0 to 1 around the colour circle, get colour names too.
-func (m measured) valueName(factor string, value int) string {
-	for _, f := range m.factors {
-		if f.Name == factor && value >= 0 && value < len(f.Values) {
-			return f.Values[value] + hueName(factor, f.Values[value])
-		}
-	}
-	return figure.Number(float64(value))
-}
-
-// hues names each tenth of the colour circle.
-var hues = []string{"red", "orange", "yellow", "green", "sea green", "cyan", "blue", "indigo", "purple", "pink"}
-
-func hueName(factor, value string) string {
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil || !strings.HasSuffix(factor, "hue") || !(v >= 0 && v < 1) {
-		return ""
-	}
-	return " " + hues[int(math.Round(10*v))%len(hues)]
-}
-
-// plainNames returns the display names of factors.
-func plainNames(names []string) []string {
-	all := make([]string, len(names))
-	for i, n := range names {
-		all[i] = strings.ReplaceAll(n, "_", " ")
-	}
-	return all
 }

@@ -273,7 +273,7 @@ func number(t *testing.T, text string) (n int) {
 // TestMeasureStates: the page before, during and after an evaluation, and after a failure.
 func TestMeasureStates(t *testing.T) {
 	e := &fakeEvaluations{}
-	f, h := measureSite(t, nil, e)
+	_, h := measureSite(t, nil, e)
 	if w := handlertest.Get(t, h, "/api/runs/a/scores"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "not evaluated yet") {
 		t.Errorf("scores before an evaluation: %d %s", w.Code, w.Body)
 	}
@@ -317,15 +317,58 @@ func TestMeasureStates(t *testing.T) {
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {
 		t.Errorf("a second start returns %d", w.Code)
 	}
-	f.Runs["a"].Checkpoint = 0
-	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")); doc.Find("button[disabled]").Length() != 2 || !strings.Contains(doc.Text(), "has no checkpoint yet") {
-		t.Error("a run without a checkpoint can be evaluated")
-	}
-	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {
-		t.Errorf("evaluating a run without a checkpoint returns %d", w.Code)
-	}
 	if _, h := measureSite(t, nil, nil); handlertest.Post(t, h, "/runs/a/measure", url.Values{}).Code != http.StatusConflict {
 		t.Error("an evaluation starts although evaluations are disabled")
+	}
+}
+
+// TestMeasureWithoutCheckpoint: a run without a checkpoint offers no evaluation, and says why and what to do.
+func TestMeasureWithoutCheckpoint(t *testing.T) {
+	scores := measuredWorld(t)
+	for name, c := range map[string]struct {
+		state  model.State
+		model  string
+		scores *model.Scores
+		where  string
+		want   string
+	}{
+		"still training":           {model.Running, "hrr", nil, "measure-empty", "no checkpoint yet. You can evaluate it after it saves one."},
+		"removed":                  {model.Finished, "hrr", nil, "measure-empty", "its files were removed. Resume the run to train it again."},
+		"removed after evaluation": {model.Finished, "hrr", &scores, "no-checkpoint", "its files were removed. Resume the run to train it again."},
+		"another program's":        {model.Finished, model.External, nil, "measure-empty", "Adopt its model to evaluate it."},
+	} {
+		f, h := measureSite(t, c.scores, &fakeEvaluations{})
+		run := f.Runs["a"]
+		run.State, run.Config.Model, run.Checkpoint = c.state, c.model, 0
+		doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+		if said := doc.Find("[data-testid=" + c.where + "]").Text(); !strings.Contains(said, c.want) || strings.Contains(said, "slotscope eval") {
+			t.Errorf("%s: the page says %q", name, said)
+		}
+		if n := doc.Find("[data-testid=evaluate], [data-testid=evaluate-quick], [data-testid=replace]").Length(); n != 0 {
+			t.Errorf("%s: %d buttons start an evaluation", name, n)
+		}
+	}
+}
+
+// TestQuickReplacesOnlyIfAsked: a quick evaluation of a run with full scores asks first; without them it does not.
+func TestQuickReplacesOnlyIfAsked(t *testing.T) {
+	scores, e := measuredWorld(t), &fakeEvaluations{}
+	_, h := measureSite(t, &scores, e)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	box := doc.Find("#quick[popover]")
+	if !strings.Contains(box.Text(), "replaces these full scores of 400 images") || doc.Find("[data-testid=evaluate-quick]").AttrOr("popovertarget", "") != "quick" {
+		t.Errorf("the page asks: %q", box.Text())
+	}
+	form := url.Values{}
+	box.Find("input").Each(func(_ int, s *goquery.Selection) { form.Set(s.AttrOr("name", ""), s.AttrOr("value", "")) })
+	if w := handlertest.Post(t, h, "/runs/a/measure", form); w.Code != http.StatusSeeOther || e.asked.Effort != model.Quick || !e.asked.Replace {
+		t.Errorf("replacing returns %d: %+v", w.Code, e.asked)
+	}
+	scores.Effort = model.Quick
+	_, h = measureSite(t, &scores, &fakeEvaluations{})
+	doc = handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	if doc.Find("#quick").Length() != 0 || doc.Find("[data-testid=evaluate-quick]").AttrOr("value", "") != model.Quick {
+		t.Error("quick scores are replaced only after a question")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/measure/metric"
 	"slotscope/model/measure/metric/input"
+	"slotscope/model/whole"
 	ui "slotscope/views/measure"
 )
 
@@ -76,21 +76,17 @@ func (h Tables) measure(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v.Groups = tableGroups(scores)
-	v.Relations = relations(scores.Metrics)
-	for _, name := range slices.Sorted(maps.Keys(scores.Field.Problems)) {
-		v.Problems = append(v.Problems, scores.Field.Problems[name])
-	}
+	v.Show(scores)
 	return handlers.Draw(w, r, ui.Table(v))
 }
 
 // received measures an uploaded form.
 func received(w http.ResponseWriter, r *http.Request) (o order, scores metric.TableScores, err error) {
-	dir, err := os.MkdirTemp("", "slotscope-table-*")
+	dir, remove, err := whole.Temp()
 	if err != nil {
 		return o, scores, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	if o, err = readOrder(w, r, dir); err != nil {
 		return o, scores, err
 	}
@@ -204,36 +200,4 @@ func (o *order) read() error {
 		}
 	}
 	return nil
-}
-
-// tableGroups returns the scores of a table as groups of rows.
-func tableGroups(s metric.TableScores) []ui.MeasuredGroup {
-	groups := []ui.MeasuredGroup{infoMEC(&s.Metrics), dci(&s.Metrics), {Title: "Other metrics"}}
-	for _, m := range model.FieldMetrics {
-		if _, there := s.Field.Scores[m.Name]; !there {
-			continue
-		}
-		value, chance, span := s.Field.Headline(m.Name)
-		row := ui.MeasuredScore{Name: m.Title, Value: score(value), Interval: interval(&span, 3), Note: handlers.Sentence(m.Asks)}
-		if chance.Defined() {
-			row.Note += " Chance level: " + score(chance) + "."
-		}
-		groups[2].Rows = append(groups[2].Rows, row)
-	}
-	return groups
-}
-
-// relations returns the rows of the mutual-information matrix.
-func relations(m model.Metrics) (rows []ui.Relation) {
-	for i, values := range m.NMI {
-		row := ui.Relation{Factor: strconv.Itoa(i)}
-		if i < len(m.Factors) {
-			row.Factor = plainNames(m.Factors)[i]
-		}
-		for _, v := range values {
-			row.Values = append(row.Values, score(v))
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }

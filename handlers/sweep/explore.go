@@ -19,6 +19,7 @@ import (
 	"slotscope/model/measure/importance"
 	"slotscope/model/measure/report"
 	"slotscope/model/sweep"
+	"slotscope/views"
 	ui "slotscope/views/sweep"
 )
 
@@ -134,7 +135,7 @@ func (h Sweeps) explore(w http.ResponseWriter, r *http.Request) error {
 	for i, p := range e.Parameters {
 		view.X = append(view.X, ui.Choosable{Key: p.Name, Label: p.Title(), Chosen: i == e.x})
 		view.Y = append(view.Y, ui.Choosable{Key: p.Name, Label: p.Title(), Chosen: i == e.y})
-		view.Marginals = append(view.Marginals, handlers.FigureView(e.marginal(i), "/sweeps/"+e.ID+"/figures", e.query()))
+		view.Marginals = append(view.Marginals, views.FigureOf(e.marginal(i), "/sweeps/"+e.ID+"/figures", e.query()))
 	}
 	view.Heat, view.Scored = e.heat(), e.scored()
 	view.Data, view.Rows = e.coordinates(), e.rows()

@@ -2,6 +2,7 @@
 package theory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,11 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"gonum.org/v1/gonum/floats"
 
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/paper/theory"
 	"slotscope/model/play"
-	"slotscope/views"
 	ui "slotscope/views/theory"
 )
 
@@ -49,29 +48,14 @@ func (h Theory) Routes(r chi.Router) {
 	r.Get("/theory/{file}", handlers.Handle(h.file))
 }
 
-// theoryEntries are the parameters of the page.
-type theoryEntries struct {
-	m, d, k  int
-	rate     float64 // R, nats
-	ratio    float64 // ρ = τ²·d/m of the posterior floor's variance τ² per component
-	variance float64 // of the values' components, times d
-	sources  []string
-}
-
-// theoryDefaults are the paper's sizes, with the rate of its smallest dataset.
-var theoryDefaults = theoryEntries{m: 9, d: 512, k: 512, rate: 13.08, ratio: 1, variance: 1}
-
-// theoryLimits are the allowed ranges; they keep a response within a few tenths of a second.
-var theoryLimits = map[string][2]float64{"m": {1, 64}, "d": {8, 4096}, "k": {2, 65536}, "R": {0, 200}, "rho": {0.001, 1000}, "var": {0.01, 100}}
-
 // mostSources is the maximum number of checkpoints shown at once.
 const mostSources = 6
 
 func (h Theory) page(w http.ResponseWriter, r *http.Request) error {
 	e, bad := readTheory(r.URL.Query())
 	if _, isForm := r.URL.Query()["m"]; !isForm && h.Library != nil {
-		if list := h.hrrSources(); len(e.sources) == 0 && len(list) > 0 {
-			e.sources = []string{list[0].Key}
+		if list := h.hrrSources(); len(e.Sources) == 0 && len(list) > 0 {
+			e.Sources = []string{list[0].Key}
 		}
 	}
 	points, err := h.points(r.Context(), e)
@@ -82,7 +66,7 @@ func (h Theory) page(w http.ResponseWriter, r *http.Request) error {
 	if len(bad) > 0 {
 		status = http.StatusUnprocessableEntity
 	}
-	return handlers.DrawStatus(w, r, status, ui.Theory(h.view(r.Context(), e, bad, r.URL.Query(), points)))
+	return handlers.DrawStatus(w, r, status, ui.Theory(ui.NewTheory(e, bad, r.URL.Query(), h.rates(r.Context()), h.sources(), points)))
 }
 
 // file sends one figure of the page.
@@ -91,7 +75,7 @@ func (h Theory) file(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	draw, ok := theoryFigures[name]
+	draw, ok := ui.FigureNamed(name)
 	if !ok {
 		return fmt.Errorf("unknown figure %q of the theory page: %w", name, model.ErrNotFound)
 	}
@@ -107,9 +91,9 @@ func (h Theory) file(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readTheory parses the entries; invalid ones keep their defaults and are reported.
-func readTheory(q url.Values) (theoryEntries, model.Invalid) {
-	e, bad := theoryDefaults, model.Invalid{}
-	for name, to := range map[string]*int{"m": &e.m, "d": &e.d, "k": &e.k} {
+func readTheory(q url.Values) (ui.Sizes, model.Invalid) {
+	e, bad := ui.PaperSizes, model.Invalid{}
+	for name, to := range map[string]*int{"m": &e.M, "d": &e.D, "k": &e.K} {
 		if v, ok := theoryNumber(q, name, bad); ok {
 			if v != math.Trunc(v) {
 				bad[name] = fmt.Sprintf("got %s; enter a whole number", q.Get(name))
@@ -118,14 +102,14 @@ func readTheory(q url.Values) (theoryEntries, model.Invalid) {
 			*to = int(v)
 		}
 	}
-	for name, to := range map[string]*float64{"R": &e.rate, "rho": &e.ratio, "var": &e.variance} {
+	for name, to := range map[string]*float64{"R": &e.Rate, "rho": &e.Ratio, "var": &e.Variance} {
 		if v, ok := theoryNumber(q, name, bad); ok {
 			*to = v
 		}
 	}
 	for _, s := range q["run"] {
-		if s != "" && !slices.Contains(e.sources, s) && len(e.sources) < mostSources {
-			e.sources = append(e.sources, s)
+		if s != "" && !slices.Contains(e.Sources, s) && len(e.Sources) < mostSources {
+			e.Sources = append(e.Sources, s)
 		}
 	}
 	return e, bad
@@ -137,30 +121,12 @@ func theoryNumber(q url.Values, name string, bad model.Invalid) (v float64, ok b
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	limit := theoryLimits[name]
+	limit := ui.Limits[name]
 	if err != nil || !(v >= limit[0] && v <= limit[1]) {
-		bad[name] = fmt.Sprintf("got %q; enter a number from %s to %s", text, plain(limit[0]), plain(limit[1]))
+		bad[name] = fmt.Sprintf("got %q; enter a number from %v to %v", text, limit[0], limit[1])
 		return 0, false
 	}
 	return v, true
-}
-
-func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-func (e theoryEntries) text() map[string]string {
-	return map[string]string{"m": strconv.Itoa(e.m), "d": strconv.Itoa(e.d), "k": strconv.Itoa(e.k), "R": plain(e.rate), "rho": plain(e.ratio), "var": plain(e.variance)}
-}
-
-// query returns the entries as a URL query.
-func (e theoryEntries) query() url.Values {
-	q := url.Values{"run": e.sources}
-	for name, text := range e.text() {
-		q.Set(name, text)
-	}
-	if len(e.sources) == 0 {
-		q.Del("run")
-	}
-	return q
 }
 
 // hrrSources returns the checkpoints that the theory applies to.
@@ -171,41 +137,36 @@ func (h Theory) hrrSources() []play.Source {
 	return slices.DeleteFunc(h.Library.List(), func(s play.Source) bool { return s.Config.Model != "hrr" })
 }
 
-// theoryPoint has a checkpoint's measured values and bounds.
-type theoryPoint struct {
-	label    string
-	cfg      model.Config
-	key      string
-	why      string // why the fields below are unset, a sentence; empty if they are set
-	capacity theory.Capacity
-	joint    *model.JointEntropy // of the images' codes; nil if not measured
-	cosine   *float64            // mean between raw retrievals from z and their entries, from the run's evaluation; nil if not measured
-	snr      []float64           // of every slot, retrieved from ẑ, the bundle of its codes
-	pair     theory.Pair
-	tc       float64 // nats, at the form's ρ
-	bound    float64
+// sources returns the checkpoints to choose from.
+func (h Theory) sources() []ui.Source {
+	var all []ui.Source
+	for _, s := range h.hrrSources() {
+		all = append(all, ui.Source{Key: s.Key, Run: s.Run, Title: s.Title, Step: s.Step})
+	}
+	return all
 }
 
-// outside reports whether the codes carry more than the channel term of the bound. This holds even if the entropy is a lower bound.
-func (p theoryPoint) outside() bool { return p.joint != nil && p.joint.Nats > p.capacity.Channel }
-
-// entropy formats the joint entropy, with ≥ if it is a lower bound.
-func (p theoryPoint) entropy() string {
-	switch {
-	case p.joint == nil:
-		return "not measured"
-	case p.joint.LowerBound:
-		return "≥ " + rounded(p.joint.Nats)
+// rates returns the rates that the images of the available datasets need.
+func (h Theory) rates(ctx context.Context) []ui.Rate {
+	var all []ui.Rate
+	for _, info := range h.Datasets.List(ctx) {
+		var cardinalities []int
+		for _, f := range info.Factors {
+			cardinalities = append(cardinalities, len(f.Values))
+		}
+		if rate := math.Round(100*theory.Rate(cardinalities)) / 100; rate > 0 {
+			all = append(all, ui.Rate{Dataset: info.Name, Nats: rate})
+		}
 	}
-	return rounded(p.joint.Nats)
+	return all
 }
 
 // sampledTuples is the number of tuples of codes drawn per checkpoint, each slot by its own code usage.
 const sampledTuples = 48
 
-func (h Theory) points(ctx context.Context, e theoryEntries) ([]theoryPoint, error) {
-	var points []theoryPoint
-	for _, name := range e.sources {
+func (h Theory) points(ctx context.Context, e ui.Sizes) ([]ui.Point, error) {
+	var points []ui.Point
+	for _, name := range e.Sources {
 		if h.Library == nil {
 			break
 		}
@@ -213,7 +174,7 @@ func (h Theory) points(ctx context.Context, e theoryEntries) ([]theoryPoint, err
 		if err != nil {
 			return nil, err
 		}
-		p, err := h.point(ctx, src, e.ratio)
+		p, err := h.point(ctx, src, e.Ratio)
 		if err != nil {
 			return nil, err
 		}
@@ -222,43 +183,28 @@ func (h Theory) points(ctx context.Context, e theoryEntries) ([]theoryPoint, err
 	return points, nil
 }
 
-func (h Theory) point(ctx context.Context, src play.Source, ratio float64) (theoryPoint, error) {
+func (h Theory) point(ctx context.Context, src play.Source, ratio float64) (ui.Point, error) {
 	c := src.Config
-	p := theoryPoint{label: src.Title, cfg: c, key: src.Key, capacity: theory.CapacityOf(c.M, c.D, c.K)}
-	if p.label == "" {
-		p.label = src.Key
-	}
-	if c.Model != "hrr" {
-		p.why = fmt.Sprintf("A %s model does not bundle its slots, so the theory does not apply.", c.Model)
-		return p, nil
-	}
-	if c.Binding != "" {
-		p.why = fmt.Sprintf("This model binds by %s, not by circular convolution, so the theory does not apply.", c.Binding)
+	p := ui.Point{Label: cmp.Or(src.Title, src.Key), Config: c, Capacity: theory.CapacityOf(c.M, c.D, c.K)}
+	if p.Why = ui.Outside(c); p.Why != "" {
 		return p, nil
 	}
 	count := h.Library.Usage(src)
 	if count.Usage == nil {
-		p.why = stillCounting(count)
+		p.Why = ui.StillCounting(count.Done, count.Of, count.Err)
 		return p, nil
 	}
 	slots, err := h.Library.Slots(ctx, src)
 	if err != nil {
 		return p, err
 	}
-	p.joint = count.Usage.Joint
-	p.measure(slots, count.Usage.Counts, ratio)
+	p.Joint = count.Usage.Joint
+	p.Trained = theory.TrainedOf(slots.Symbols, slots.Entries, count.Usage.Counts, sampledTuples, c.Inverse == "exact", ratio)
 	return p, h.evaluated(ctx, src, &p)
 }
 
-func stillCounting(c play.Counting) string {
-	if c.Err != nil {
-		return handlers.Sentence("failed to count its codes: " + c.Err.Error())
-	}
-	return fmt.Sprintf("Counting its codes: %s of %s images. Reload the page in a moment.", views.Count(c.Done), views.Count(c.Of))
-}
-
 // evaluated adds the scores of an evaluation of the same checkpoint, if there is one.
-func (h Theory) evaluated(ctx context.Context, src play.Source, p *theoryPoint) error {
+func (h Theory) evaluated(ctx context.Context, src play.Source, p *ui.Point) error {
 	if h.Scores == nil || src.Run == "" {
 		return nil
 	}
@@ -270,43 +216,11 @@ func (h Theory) evaluated(ctx context.Context, src play.Source, p *theoryPoint) 
 		return nil // not evaluated, or at another step: the table shows "not evaluated"
 	}
 	if s.Usage != nil && s.Usage.Joint != nil {
-		p.joint = s.Usage.Joint
+		p.Joint = s.Usage.Joint
 	}
 	if s.Faithfulness != nil {
 		c := float64(s.Faithfulness.CosRetrieval)
-		p.cosine = &c
+		p.Cosine = &c
 	}
 	return nil
-}
-
-// measure computes the values of a checkpoint from its vectors and each slot's code usage. The noise variance of its own retrievals,
-// Σᵢ‖vᵢ‖²/d² per component, is multiplied by ratio.
-func (p *theoryPoint) measure(s play.Slots, counts [][]int, ratio float64) {
-	samples := theory.SampleValues(s.Entries, counts, sampledTuples, 1)
-	if p.cfg.Inverse != "exact" {
-		p.snr = theory.SlotSNR(s.Symbols, samples)
-	}
-	n := float64(len(samples))
-	for _, values := range samples {
-		tau2 := ratio * energy(values) / float64(p.cfg.D)
-		pair := theory.Pairs(values)
-		p.pair.Frobenius2 += pair.Frobenius2 / n
-		p.pair.Operator += pair.Operator / n
-		p.tc += theory.TotalCorrelation(values, tau2) / n
-		p.bound += theory.DeltaOf(values).Bound(tau2) / n
-	}
-}
-
-// energy returns Σᵢ‖vᵢ‖² of a sample's values; m for HRR vectors.
-func energy(values [][]float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += floats.Dot(v, v)
-	}
-	return sum
-}
-
-// known returns the points that have values.
-func known(points []theoryPoint) []theoryPoint {
-	return slices.DeleteFunc(slices.Clone(points), func(p theoryPoint) bool { return p.why != "" })
 }

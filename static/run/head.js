@@ -47,6 +47,8 @@ export class RunHead {
     p['engine-why'].hidden = !run.engine_why;
     if (run.parameters > 0) p.parameters.textContent = run.parameters >= 1e6 ? `${(run.parameters / 1e6).toFixed(2)} M` : `${(run.parameters / 1e3).toFixed(1)} k`;
     p.checkpoint.textContent = count(run.checkpoint);
+    p['from-checkpoint'].hidden = run.checkpoint === 0;
+    p['from-start'].hidden = run.checkpoint > 0;
     this.#actions();
     this.#reason();
     if (before !== run.state) this.#title();

@@ -14,7 +14,8 @@ type MeasureView struct {
 	Now      time.Time
 	State    model.Evaluation
 	CanStart bool   // the page has buttons that start an evaluation
-	Why      string // why the buttons are disabled, a sentence; empty otherwise
+	Why      string // why the run cannot be evaluated and what to do, sentences; empty if it can
+	Replaces string // which full scores a quick evaluation would replace, a sentence; empty if none
 	Command  string // the equivalent command line
 	Measured string // when and on what the run was evaluated, a sentence; empty before
 	Stale    string // what changed since, a sentence; empty if nothing

@@ -11,8 +11,8 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// measureFigures draws each figure of the page by name; false if the run lacks the data.
-var measureFigures = map[string]func(m measured) (figure.Figure, bool){
+// figures draws each figure of the page by name; false if the run lacks the data.
+var figures = map[string]func(m Measured) (figure.Figure, bool){
 	"infoe": infoEFigure, "nmi": nmiFigure, "importance": importanceFigure,
 	"usage": usageFigure, "ranks": ranksFigure, "noise": noiseFigure, "flips": flipsFigure, "degraded": degradedFigure,
 	"compose": composeFigure,
@@ -21,11 +21,11 @@ var measureFigures = map[string]func(m measured) (figure.Figure, bool){
 	"mean": meanFigure, "variance-latent": latentVarianceFigure, "variance-codebook": codebookVarianceFigure, "perplexity": perplexityFigure,
 }
 
-func (m measured) metrics() *model.Metrics {
-	if m.scores == nil {
+func (m Measured) metrics() *model.Metrics {
+	if m.Scores == nil {
 		return nil
 	}
-	return m.scores.Metrics
+	return m.Scores.Metrics
 }
 
 func rowsNote(n int) string { return fmt.Sprintf("%s images.", figure.Number(float64(n))) }
@@ -54,7 +54,7 @@ func matrix(scores [][]model.Score) [][]float64 {
 	return all
 }
 
-func infoEFigure(m measured) (figure.Figure, bool) {
+func infoEFigure(m Measured) (figure.Figure, bool) {
 	s := m.metrics()
 	if s == nil {
 		return figure.Figure{}, false
@@ -69,7 +69,7 @@ func infoEFigure(m measured) (figure.Figure, bool) {
 	}.Draw(), true
 }
 
-func nmiFigure(m measured) (figure.Figure, bool) {
+func nmiFigure(m Measured) (figure.Figure, bool) {
 	s := m.metrics()
 	if s == nil {
 		return figure.Figure{}, false
@@ -99,7 +99,7 @@ func importances(s *model.Metrics) [][]model.Score {
 	return s.DCI.Slots.Importance
 }
 
-func importanceFigure(m measured) (figure.Figure, bool) {
+func importanceFigure(m Measured) (figure.Figure, bool) {
 	s := m.metrics()
 	R := importances(s)
 	if len(R) == 0 {
@@ -123,14 +123,14 @@ func importanceFigure(m measured) (figure.Figure, bool) {
 	}.Draw(), true
 }
 
-func (m measured) usage() *model.Usage {
-	if m.scores == nil {
+func (m Measured) usage() *model.Usage {
+	if m.Scores == nil {
 		return nil
 	}
-	return m.scores.Usage
+	return m.Scores.Usage
 }
 
-func usageFigure(m measured) (figure.Figure, bool) {
+func usageFigure(m Measured) (figure.Figure, bool) {
 	u := m.usage()
 	if u == nil {
 		return figure.Figure{}, false
@@ -143,11 +143,11 @@ func usageFigure(m measured) (figure.Figure, bool) {
 	return figure.BarChart{
 		Name: "usage", Title: "Codes used by each slot", Width: 480, Height: 170, Groups: slots, Y: figure.Axis{Label: "entries"},
 		Bars: []figure.Bars{{Name: "used at least once", Value: used, Color: 7}, {Name: "effectively used (perplexity)", Value: u.Perplexity, Color: 0}},
-		Note: fmt.Sprintf("%s A slot can use up to k = %d.", rowsNote(m.scores.Images), m.run.Config.K),
+		Note: fmt.Sprintf("%s A slot can use up to k = %d.", rowsNote(m.Scores.Images), m.Run.Config.K),
 	}.Draw(), true
 }
 
-func ranksFigure(m measured) (figure.Figure, bool) {
+func ranksFigure(m Measured) (figure.Figure, bool) {
 	u := m.usage()
 	if u == nil {
 		return figure.Figure{}, false
@@ -159,7 +159,7 @@ func ranksFigure(m measured) (figure.Figure, bool) {
 		l := figure.Line{Name: fmt.Sprintf("slot %d", i), Color: i}
 		for rank, n := range sorted {
 			if n > 0 {
-				l.X, l.Y = append(l.X, float64(rank+1)), append(l.Y, float64(n)/float64(m.scores.Images))
+				l.X, l.Y = append(l.X, float64(rank+1)), append(l.Y, float64(n)/float64(m.Scores.Images))
 			}
 		}
 		lines = append(lines, l)
@@ -170,15 +170,15 @@ func ranksFigure(m measured) (figure.Figure, bool) {
 	}.Draw(), true
 }
 
-func (m measured) noise() *model.Noise {
-	if m.scores == nil || m.scores.Noise == nil || len(m.scores.Noise.Curve) == 0 {
+func (m Measured) noise() *model.Noise {
+	if m.Scores == nil || m.Scores.Noise == nil || len(m.Scores.Noise.Curve) == 0 {
 		return nil
 	}
-	return m.scores.Noise
+	return m.Scores.Noise
 }
 
 // noiseLines returns a line per place where noise was added, by SNR per component or by energy per image.
-func (m measured) noiseLines(energy bool, value func(model.NoisePoint) model.Interval) (lines []figure.Line) {
+func (m Measured) noiseLines(energy bool, value func(model.NoisePoint) model.Interval) (lines []figure.Line) {
 	n := m.noise()
 	if n == nil || energy && n.Components == 0 {
 		return nil
@@ -209,26 +209,26 @@ const energyAxis = "E_s/N_0 per image, dB"
 
 func psnrUnder(p model.NoisePoint) model.Interval { return p.PSNR }
 
-func noiseFigure(m measured) (figure.Figure, bool) {
+func noiseFigure(m Measured) (figure.Figure, bool) {
 	return m.noiseChart("noise", "Reconstruction under noise", "SNR per component, dB", m.noiseLines(false, psnrUnder))
 }
 
-func noiseEnergyFigure(m measured) (figure.Figure, bool) {
+func noiseEnergyFigure(m Measured) (figure.Figure, bool) {
 	return m.noiseChart("noise-energy", "Reconstruction under noise, at equal energy", energyAxis, m.noiseLines(true, psnrUnder))
 }
 
-func (m measured) noiseChart(name, title, axis string, lines []figure.Line) (figure.Figure, bool) {
+func (m Measured) noiseChart(name, title, axis string, lines []figure.Line) (figure.Figure, bool) {
 	if len(lines) == 0 {
 		return figure.Figure{}, false
 	}
 	return figure.LineChart{
 		Name: name, Title: title, Lines: lines, X: figure.Axis{Label: axis}, Y: figure.Axis{Label: "PSNR against the input, dB"},
-		References: []figure.Reference{{At: m.scores.PSNR, Label: "without noise"}},
+		References: []figure.Reference{{At: m.Scores.PSNR, Label: "without noise"}},
 		Note:       rowsNote(m.noise().Images) + " Bands are 95% intervals of the mean over images.",
 	}.Draw(), true
 }
 
-func noiseAccuracyFigure(m measured) (figure.Figure, bool) {
+func noiseAccuracyFigure(m Measured) (figure.Figure, bool) {
 	lines := m.noiseLines(true, func(p model.NoisePoint) model.Interval {
 		v := model.Score(averageOf(p.Accuracy))
 		return model.Interval{Value: v, Low: v, High: v}
@@ -252,7 +252,7 @@ func averageOf(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-func flipsFigure(m measured) (figure.Figure, bool) {
+func flipsFigure(m Measured) (figure.Figure, bool) {
 	n := m.noise()
 	if n == nil || len(n.Curve[0].Flipped) == 0 {
 		return figure.Figure{}, false
@@ -269,9 +269,9 @@ func flipsFigure(m measured) (figure.Figure, bool) {
 }
 
 // degradedFigure splits the sheet of images into its cells; false if the sheet does not match these scores.
-func degradedFigure(m measured) (figure.Figure, bool) {
+func degradedFigure(m Measured) (figure.Figure, bool) {
 	n := m.noise()
-	if n == nil || m.noisy == nil || len(n.Shown) == 0 {
+	if n == nil || m.Noisy == nil || len(n.Shown) == 0 {
 		return figure.Figure{}, false
 	}
 	g := figure.ImageGrid{
@@ -281,20 +281,20 @@ func degradedFigure(m measured) (figure.Figure, bool) {
 	for _, index := range n.Shown {
 		g.Rows = append(g.Rows, "#"+strconv.Itoa(index))
 	}
-	g.Images = figure.Cut(m.noisy, len(g.Rows), len(g.Columns))
+	g.Images = figure.Cut(m.Noisy, len(g.Rows), len(g.Columns))
 	return g.Draw(), g.Images != nil
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
 
-func (m measured) swap() *model.Swap {
-	if m.scores == nil {
+func (m Measured) swap() *model.Swap {
+	if m.Scores == nil {
 		return nil
 	}
-	return m.scores.Swap
+	return m.Scores.Swap
 }
 
-func purityFigure(m measured) (figure.Figure, bool) {
+func purityFigure(m Measured) (figure.Figure, bool) {
 	s := m.swap()
 	if s == nil {
 		return figure.Figure{}, false
@@ -313,7 +313,7 @@ func purityFigure(m measured) (figure.Figure, bool) {
 	}.Draw(), true
 }
 
-func leakageFigure(m measured) (figure.Figure, bool) {
+func leakageFigure(m Measured) (figure.Figure, bool) {
 	s, metrics := m.swap(), m.metrics()
 	if s == nil || metrics == nil {
 		return figure.Figure{}, false
@@ -336,15 +336,15 @@ func leakageFigure(m measured) (figure.Figure, bool) {
 	}.Draw(), true
 }
 
-func (m measured) heldOut() *model.HeldOut {
-	if m.scores == nil {
+func (m Measured) heldOut() *model.HeldOut {
+	if m.Scores == nil {
 		return nil
 	}
-	return m.scores.HeldOut
+	return m.Scores.HeldOut
 }
 
 // composeFigure compares the scores between 0 and 1 of both parts.
-func composeFigure(m measured) (figure.Figure, bool) {
+func composeFigure(m Measured) (figure.Figure, bool) {
 	h, s := m.heldOut(), m.metrics()
 	if h == nil || h.Metrics == nil || s == nil {
 		return figure.Figure{}, false
@@ -380,24 +380,24 @@ func partScores(s *model.Metrics) []namedScore {
 	}
 }
 
-// overTraining are the series that the paper plots over training, thinned to at most trainingColumns columns.
-var overTraining = []string{"latent/mean", "latent/var", "codebook/mean", "codebook/var", "perplexity/batch", "perplexity/window"}
+// OverTraining are the series that the paper plots over training, thinned to at most TrainingColumns columns.
+var OverTraining = []string{"latent/mean", "latent/var", "codebook/mean", "codebook/var", "perplexity/batch", "perplexity/window"}
 
-const trainingColumns = 160
+const TrainingColumns = 160
 
 func stepAxis() figure.Axis { return figure.Axis{Label: "step"} }
 
 // line returns a series of points; false if the run has none.
-func (m measured) line(name, label string, color int) (figure.Line, bool) {
+func (m Measured) line(name, label string, color int) (figure.Line, bool) {
 	l := figure.Line{Name: label, Color: color}
-	for _, s := range m.series[name] {
+	for _, s := range m.Series[name] {
 		l.X, l.Y = append(l.X, float64(s.Step)), append(l.Y, s.Value)
 	}
 	return l, len(l.X) > 1
 }
 
 // overSteps draws series over training with the regularizers' targets; false if there are none.
-func (m measured) overSteps(c figure.LineChart, names, labels []string, targets ...figure.Reference) (figure.Figure, bool) {
+func (m Measured) overSteps(c figure.LineChart, names, labels []string, targets ...figure.Reference) (figure.Figure, bool) {
 	for i, name := range names {
 		if l, ok := m.line(name, labels[i], i*5); ok {
 			c.Lines = append(c.Lines, l)
@@ -407,9 +407,9 @@ func (m measured) overSteps(c figure.LineChart, names, labels []string, targets 
 	return c.Draw(), len(c.Lines) > 0
 }
 
-func (m measured) hrr() bool { return m.run.Config.Model == "hrr" }
+func (m Measured) hrr() bool { return m.Run.Config.Model == "hrr" }
 
-func meanFigure(m measured) (figure.Figure, bool) {
+func meanFigure(m Measured) (figure.Figure, bool) {
 	c := figure.LineChart{Name: "mean", Title: "Mean of latents and codebook", Y: figure.Axis{Label: "mean per component"}}
 	if !m.hrr() {
 		return figure.Figure{}, false
@@ -417,8 +417,8 @@ func meanFigure(m measured) (figure.Figure, bool) {
 	return m.overSteps(c, []string{"latent/mean", "codebook/mean"}, []string{"latent z", "codebook"}, figure.Reference{At: 0, Label: "HRR: 0"})
 }
 
-func latentVarianceFigure(m measured) (figure.Figure, bool) {
-	cfg := m.run.Config
+func latentVarianceFigure(m Measured) (figure.Figure, bool) {
+	cfg := m.Run.Config
 	if !m.hrr() || cfg.D == 0 {
 		return figure.Figure{}, false
 	}
@@ -426,18 +426,18 @@ func latentVarianceFigure(m measured) (figure.Figure, bool) {
 	return m.overSteps(c, []string{"latent/var"}, []string{"latent z"}, figure.Reference{At: float64(cfg.M) / float64(cfg.D), Label: "HRR: m/d"})
 }
 
-func codebookVarianceFigure(m measured) (figure.Figure, bool) {
-	if !m.hrr() || m.run.Config.D == 0 {
+func codebookVarianceFigure(m Measured) (figure.Figure, bool) {
+	if !m.hrr() || m.Run.Config.D == 0 {
 		return figure.Figure{}, false
 	}
 	c := figure.LineChart{Name: "variance-codebook", Title: "Variance of the codebook", Y: figure.Axis{Label: "variance per component", Log: true}}
-	return m.overSteps(c, []string{"codebook/var"}, []string{"codebook"}, figure.Reference{At: 1 / float64(m.run.Config.D), Label: "HRR: 1/d"})
+	return m.overSteps(c, []string{"codebook/var"}, []string{"codebook"}, figure.Reference{At: 1 / float64(m.Run.Config.D), Label: "HRR: 1/d"})
 }
 
-func perplexityFigure(m measured) (figure.Figure, bool) {
+func perplexityFigure(m Measured) (figure.Figure, bool) {
 	c := figure.LineChart{Name: "perplexity", Title: "Effective number of entries in use", Y: figure.Axis{Label: "perplexity"}}
 	var targets []figure.Reference
-	if k := m.run.Config.Entries(); k > 0 && k <= 1<<12 {
+	if k := m.Run.Config.Entries(); k > 0 && k <= 1<<12 {
 		targets = append(targets, figure.Reference{At: float64(k), Label: "k"})
 	}
 	return m.overSteps(c, []string{"perplexity/batch", "perplexity/window"}, []string{"per batch", "per window"}, targets...)

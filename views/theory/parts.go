@@ -1,27 +1,27 @@
 package theory
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
 	"slices"
 	"strconv"
 
-	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/measure/figure"
 	"slotscope/model/paper/theory"
 	"slotscope/views"
-	ui "slotscope/views/theory"
 )
 
-func (h Theory) view(ctx context.Context, e theoryEntries, bad model.Invalid, typed url.Values, points []theoryPoint) ui.TheoryView {
-	v := ui.TheoryView{Entries: theoryForm(e, bad, typed), Rates: h.rates(ctx, e), Sources: h.sources(e)}
-	for _, part := range []func(theoryEntries, []theoryPoint) ui.TheoryPart{capacityPart, leastPart, retrievalPart, covariancePart, correlationPart} {
+// NewTheory returns the view of the page at sizes e. Entries in bad keep what was typed. sources are the checkpoints to choose from, points
+// the chosen ones.
+func NewTheory(e Sizes, bad model.Invalid, typed url.Values, rates []Rate, sources []Source, points []Point) TheoryView {
+	v := TheoryView{Entries: entriesOf(e, bad, typed), Rates: rateLinks(e, rates), Sources: sourcesOf(e, sources)}
+	for _, part := range []func(Sizes, []Point) TheoryPart{capacityPart, leastPart, retrievalPart, covariancePart, correlationPart} {
 		p := part(e, points)
 		for i, f := range p.Figures { // only the name is set
-			p.Figures[i] = handlers.FigureView(theoryFigures[f.Name](e, points), "/theory", e.query())
+			p.Figures[i] = views.FigureOf(figures[f.Name](e, points), "/theory", e.Query())
 		}
 		v.Parts = append(v.Parts, p)
 	}
@@ -31,8 +31,9 @@ func (h Theory) view(ctx context.Context, e theoryEntries, bad model.Invalid, ty
 	return v
 }
 
-func theoryForm(e theoryEntries, bad model.Invalid, typed url.Values) []ui.TheoryEntry {
-	form := []ui.TheoryEntry{
+// entriesOf returns the fields of the form; invalid ones keep what was typed.
+func entriesOf(e Sizes, bad model.Invalid, typed url.Values) []TheoryEntry {
+	form := []TheoryEntry{
 		{Name: "m", Label: "Slots", Symbol: "m", Step: "1"},
 		{Name: "d", Label: "Dimension", Symbol: "d", Step: "1", Log: true},
 		{Name: "k", Label: "Codebook entries", Symbol: "k", Step: "1", Log: true},
@@ -43,7 +44,7 @@ func theoryForm(e theoryEntries, bad model.Invalid, typed url.Values) []ui.Theor
 	text := e.text()
 	for i := range form {
 		f := &form[i]
-		limit := theoryLimits[f.Name]
+		limit := Limits[f.Name]
 		f.Value, f.Min, f.Max = text[f.Name], plain(limit[0]), plain(limit[1])
 		if f.Problem = bad[f.Name]; f.Problem != "" {
 			f.Value = typed.Get(f.Name)
@@ -52,34 +53,22 @@ func theoryForm(e theoryEntries, bad model.Invalid, typed url.Values) []ui.Theor
 	return form
 }
 
-// rates returns links to the rates that the images of the available datasets need; the links keep all other entries.
-func (h Theory) rates(ctx context.Context, e theoryEntries) []ui.TheoryLink {
-	var links []ui.TheoryLink
-	for _, info := range h.Datasets.List(ctx) {
-		var cardinalities []int
-		for _, f := range info.Factors {
-			cardinalities = append(cardinalities, len(f.Values))
-		}
-		rate := math.Round(100*theory.Rate(cardinalities)) / 100
-		if len(cardinalities) == 0 || rate == 0 {
-			continue
-		}
+// rateLinks returns links to the rates that the images of datasets need; the links keep all other entries.
+func rateLinks(e Sizes, rates []Rate) []TheoryLink {
+	var links []TheoryLink
+	for _, r := range rates {
 		at := e
-		at.rate = rate
-		links = append(links, ui.TheoryLink{Text: fmt.Sprintf("%s (%s)", plain(rate), info.Name), Href: "/theory?" + at.query().Encode(), Here: rate == e.rate})
+		at.Rate = r.Nats
+		links = append(links, TheoryLink{Text: fmt.Sprintf("%s (%s)", plain(r.Nats), r.Dataset), Href: "/theory?" + at.Query().Encode(), Here: r.Nats == e.Rate})
 	}
 	return links
 }
 
-func (h Theory) sources(e theoryEntries) []ui.TheorySource {
-	var all []ui.TheorySource
-	for _, s := range h.hrrSources() {
-		text := s.Title
-		if text == "" {
-			text = s.Key
-		}
-		chosen := slices.ContainsFunc(e.sources, func(name string) bool { return name == s.Key || s.Run != "" && name == s.Run })
-		all = append(all, ui.TheorySource{Key: s.Key, Text: fmt.Sprintf("%s, %s steps", text, views.Count(s.Step)), Chosen: chosen})
+func sourcesOf(e Sizes, sources []Source) []TheorySource {
+	var all []TheorySource
+	for _, s := range sources {
+		chosen := slices.ContainsFunc(e.Sources, func(name string) bool { return name == s.Key || s.Run != "" && name == s.Run })
+		all = append(all, TheorySource{Key: s.Key, Text: fmt.Sprintf("%s, %s steps", cmp.Or(s.Title, s.Key), views.Count(s.Step)), Chosen: chosen})
 	}
 	return all
 }
@@ -101,117 +90,117 @@ func rounded(v float64) string {
 	return figure.Number(r)
 }
 
-func capacityPart(e theoryEntries, points []theoryPoint) ui.TheoryPart {
-	c := theory.CapacityOf(e.m, e.d, e.k)
-	p := ui.TheoryPart{
+func capacityPart(e Sizes, points []Point) TheoryPart {
+	c := theory.CapacityOf(e.M, e.D, e.K)
+	p := TheoryPart{
 		ID: "capacity", Question: "How much information can the latent carry?",
-		Formulas: []ui.Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”, for the paper’s Gaussian model with cross-talk as independent noise"}},
-		Facts: []ui.TheoryFact{
+		Formulas: []Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”, for the paper’s Gaussian model with cross-talk as independent noise"}},
+		Facts: []TheoryFact{
 			{Term: "Channel", Value: nats(c.Channel)}, {Term: "Codebook", Value: nats(c.Codebook)}, {Term: "Bound", Value: nats(c.Bound()), Good: true},
-			{Term: "For large m", Value: fmt.Sprintf("the channel approaches d/2 = %s nats", rounded(float64(e.d)/2))},
+			{Term: "For large m", Value: fmt.Sprintf("the channel approaches d/2 = %s nats", rounded(float64(e.D)/2))},
 		},
 		Figures: []views.FigureView{{Name: "capacity"}},
 	}
 	if c.CodebookBinds() {
-		p.Says = append(p.Says, fmt.Sprintf("The codebook limits the rate. More entries help, up to k ≈ %s.", rounded(math.Exp(c.Channel/float64(e.m)))))
+		p.Says = append(p.Says, fmt.Sprintf("The codebook limits the rate. More entries help, up to k ≈ %s.", rounded(math.Exp(c.Channel/float64(e.M)))))
 	} else {
 		p.Says = append(p.Says, "The channel limits the rate. More dimensions help; more entries do not.")
 	}
-	if c.Bound() >= e.rate {
-		p.Says = append(p.Says, fmt.Sprintf("R = %s nats fit %s times.", rounded(e.rate), rounded(c.Bound()/math.Max(e.rate, 1e-9))))
+	if c.Bound() >= e.Rate {
+		p.Says = append(p.Says, fmt.Sprintf("R = %s nats fit %s times.", rounded(e.Rate), rounded(c.Bound()/math.Max(e.Rate, 1e-9))))
 	} else {
-		p.Says = append(p.Says, fmt.Sprintf("R = %s nats do not fit; they exceed the bound by %s.", rounded(e.rate), rounded(e.rate-c.Bound())))
+		p.Says = append(p.Says, fmt.Sprintf("R = %s nats do not fit; they exceed the bound by %s.", rounded(e.Rate), rounded(e.Rate-c.Bound())))
 	}
 	p.Says = append(p.Says, "With frozen symbols, cross-talk is a function of the image x, not noise, and a deterministic encoder can use it as signal. A trained model may therefore carry more than the channel term; only m·log k limits it.")
 	for _, point := range known(points) {
 		if point.outside() {
-			p.Facts = append(p.Facts, ui.TheoryFact{Term: point.label, Bad: true,
-				Value: fmt.Sprintf("outside: its codes carry %s nats, above the channel term of %s", point.entropy(), rounded(point.capacity.Channel))})
+			p.Facts = append(p.Facts, TheoryFact{Term: point.Label, Bad: true,
+				Value: fmt.Sprintf("outside: its codes carry %s nats, above the channel term of %s", point.entropy(), rounded(point.Capacity.Channel))})
 		}
 	}
 	return p
 }
 
-func leastPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
-	d, k := theory.LeastD(e.rate, e.m), theory.LeastK(e.rate, e.m)
-	return ui.TheoryPart{
+func leastPart(e Sizes, _ []Point) TheoryPart {
+	d, k := theory.LeastD(e.Rate, e.M), theory.LeastK(e.Rate, e.M)
+	return TheoryPart{
 		ID: "least", Question: "How large must d and k be for a rate?",
-		Formulas: []ui.Formula{
+		Formulas: []Formula{
 			{Name: "least-d", Place: "“Design corollary”, proof of Proposition 1"},
 			{Name: "least-k", Place: "“Design corollary”"},
 		},
-		Facts: []ui.TheoryFact{
-			{Term: "Minimum d", Value: figure.Number(d), Good: float64(e.d) >= d, Bad: float64(e.d) < d},
-			{Term: "Minimum k", Value: figure.Number(k), Good: float64(e.k) >= k, Bad: float64(e.k) < k},
+		Facts: []TheoryFact{
+			{Term: "Minimum d", Value: figure.Number(d), Good: float64(e.D) >= d, Bad: float64(e.D) < d},
+			{Term: "Minimum k", Value: figure.Number(k), Good: float64(e.K) >= k, Bad: float64(e.K) < k},
 		},
-		Says:    []string{fmt.Sprintf("For R = %s nats through m = %d slots. More slots lower the required k quickly but barely lower d: for large m, d ≳ 2R.", rounded(e.rate), e.m)},
+		Says:    []string{fmt.Sprintf("For R = %s nats through m = %d slots. More slots lower the required k quickly but barely lower d: for large m, d ≳ 2R.", rounded(e.Rate), e.M)},
 		Figures: []views.FigureView{{Name: "least-d"}, {Name: "least-k"}},
 	}
 }
 
-func retrievalPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
-	s := sampleSNR(e.m, e.d, e.variance)
-	return ui.TheoryPart{
+func retrievalPart(e Sizes, _ []Point) TheoryPart {
+	s := sampleSNR(e.M, e.D, e.Variance)
+	return TheoryPart{
 		ID: "retrieval", Question: "How noisy is a retrieval?",
-		Formulas: []ui.Formula{
+		Formulas: []Formula{
 			{Name: "retrieval", Place: "“Capacity of the HRR latent channel”; the sum is the cross-talk of the other slots"},
 			{Name: "snr", Place: "“Distribution of a retrieval”"},
 		},
-		Facts: []ui.TheoryFact{
-			{Term: "SNR", Value: fmt.Sprintf("%s, %s dB", rounded(theory.SNR(e.m)), rounded(10*math.Log10(theory.SNR(e.m))))},
+		Facts: []TheoryFact{
+			{Term: "SNR", Value: fmt.Sprintf("%s, %s dB", rounded(theory.SNR(e.M)), rounded(10*math.Log10(theory.SNR(e.M))))},
 			{Term: "Sampled", Value: fmt.Sprintf("%s over %d retrievals", rounded(s.SNR), s.Slots)},
-			{Term: "Signal per component", Value: fmt.Sprintf("%s, sampled %s", rounded(e.variance/float64(e.d)), rounded(s.Signal))},
-			{Term: "Noise per component", Value: fmt.Sprintf("%s, exactly %s, sampled %s", rounded(e.variance*float64(e.m)/float64(e.d)), figure.Number(e.variance*theory.NoisePower(e.m, e.d)), rounded(s.Noise))},
+			{Term: "Signal per component", Value: fmt.Sprintf("%s, sampled %s", rounded(e.Variance/float64(e.D)), rounded(s.Signal))},
+			{Term: "Noise per component", Value: fmt.Sprintf("%s, exactly %s, sampled %s", rounded(e.Variance*float64(e.M)/float64(e.D)), figure.Number(e.Variance*theory.NoisePower(e.M, e.D)), rounded(s.Noise))},
 		},
 		Says:    []string{"The variance of the values scales signal and noise equally, so it does not change the SNR.", "Each additional slot lowers the SNR of the others. The dimension does not change the SNR per component, only the number of components."},
 		Figures: []views.FigureView{{Name: "snr"}},
 	}
 }
 
-func covariancePart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
-	p := theory.SamplePairs(max(e.m, 2), e.d, 1, 1)
-	return ui.TheoryPart{
+func covariancePart(e Sizes, _ []Point) TheoryPart {
+	p := theory.SamplePairs(max(e.M, 2), e.D, 1, 1)
+	return TheoryPart{
 		ID: "covariance", Question: "How correlated are two retrievals?",
-		Formulas: []ui.Formula{
+		Formulas: []Formula{
 			{Name: "block", Place: "“Off-Diagonal Blocks”"},
 			{Name: "frobenius", Place: "“Off-Diagonal Blocks”; about 1/d"},
 			{Name: "operator", Place: "“Sharpened Off-Diagonal Operator Norm”; over frequencies; O(log d / d)"},
 		},
-		Facts: []ui.TheoryFact{
-			{Term: "Frobenius norm", Value: fmt.Sprintf("%s; 1/√d = %s", rounded(math.Sqrt(p.Frobenius2)), rounded(1/math.Sqrt(float64(e.d))))},
-			{Term: "Operator norm", Value: fmt.Sprintf("%s; log d / d = %s", rounded(p.Operator), rounded(math.Log(float64(e.d))/float64(e.d)))},
+		Facts: []TheoryFact{
+			{Term: "Frobenius norm", Value: fmt.Sprintf("%s; 1/√d = %s", rounded(math.Sqrt(p.Frobenius2)), rounded(1/math.Sqrt(float64(e.D))))},
+			{Term: "Operator norm", Value: fmt.Sprintf("%s; log d / d = %s", rounded(p.Operator), rounded(math.Log(float64(e.D))/float64(e.D)))},
 		},
 		Figures: []views.FigureView{{Name: "covariance"}},
 	}
 }
 
-func correlationPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
-	values, tau2 := theory.Draw(e.m, e.d, 1), theory.Tau2(e.m, e.d, e.ratio)
-	exact, channel := theory.TotalCorrelation(values, tau2), theory.ChannelAt(e.m, e.d, e.ratio)
+func correlationPart(e Sizes, _ []Point) TheoryPart {
+	values, tau2 := theory.Draw(e.M, e.D, 1), theory.Tau2(e.M, e.D, e.Ratio)
+	exact, channel := theory.TotalCorrelation(values, tau2), theory.ChannelAt(e.M, e.D, e.Ratio)
 	delta := theory.DeltaOf(values)
 	_, operator := delta.Norms(tau2)
 	bound := "trivial at these sizes: ‖M‖_op may be " + rounded(operator)
 	if b := delta.Bound(tau2); !math.IsInf(b, 0) {
 		bound = nats(b)
 	}
-	return ui.TheoryPart{
+	return TheoryPart{
 		ID: "correlation", Question: "How dependent are the retrievals?",
-		Formulas: []ui.Formula{
+		Formulas: []Formula{
 			{Name: "exact", Place: "“Reduction to the Log-Determinant”"},
 			{Name: "bound", Place: "Proposition 2 and “Bounding the Total Correlation”"},
 		},
-		Facts: []ui.TheoryFact{
-			{Term: "Floor", Value: fmt.Sprintf("ρ = %s, τ = %s", rounded(e.ratio), rounded(math.Sqrt(tau2)))},
+		Facts: []TheoryFact{
+			{Term: "Floor", Value: fmt.Sprintf("ρ = %s, τ = %s", rounded(e.Ratio), rounded(math.Sqrt(tau2)))},
 			{Term: "Total correlation", Value: nats(exact)},
 			{Term: "Channel with this noise", Value: nats(channel)},
 			{Term: "Share of the channel", Value: rounded(100*exact/channel) + "%"},
 			{Term: "Bound", Value: bound},
-			{Term: "Order m²/(τ⁴d)", Value: rounded(theory.Order(e.m, e.d, tau2)) + " nats"},
-			{Term: "Bound applies from", Value: fmt.Sprintf("ρ = %s", rounded(theory.Ratio(e.m, e.d, delta.Operator)))},
+			{Term: "Order m²/(τ⁴d)", Value: rounded(theory.Order(e.M, e.D, tau2)) + " nats"},
+			{Term: "Bound applies from", Value: fmt.Sprintf("ρ = %s", rounded(theory.Ratio(e.M, e.D, delta.Operator)))},
 		},
 		Says: []string{
-			atNoise(e.m, e.d, values),
-			atOne(e.m, e.d, values),
+			atNoise(e.M, e.D, values),
+			atOne(e.M, e.D, values),
 			"All retrievals come from one bundle, so a smaller floor increases their dependence; without a floor they are fully dependent.",
 			"The exact value is for the paper’s Gaussian model; it is computed frequency by frequency, at any size.",
 		},
@@ -233,23 +222,23 @@ func atOne(m, d int, values [][]float64) string {
 }
 
 // row returns a model's table row.
-func (p theoryPoint) row(e theoryEntries) ui.TheoryPoint {
+func (p Point) row(e Sizes) TheoryPoint {
 	at := e
-	at.m, at.d, at.k = p.cfg.M, p.cfg.D, p.cfg.K
-	v := ui.TheoryPoint{Label: p.label, Href: "/theory?" + at.query().Encode(), Why: p.why}
-	v.Cells = []string{strconv.Itoa(p.cfg.M), strconv.Itoa(p.cfg.D), strconv.Itoa(p.cfg.K), rounded(p.capacity.Bound())}
-	if p.why != "" {
+	at.M, at.D, at.K = p.Config.M, p.Config.D, p.Config.K
+	v := TheoryPoint{Label: p.Label, Href: "/theory?" + at.Query().Encode(), Why: p.Why}
+	v.Cells = []string{strconv.Itoa(p.Config.M), strconv.Itoa(p.Config.D), strconv.Itoa(p.Config.K), rounded(p.Capacity.Bound())}
+	if p.Why != "" {
 		return v
 	}
-	d, m := float64(p.cfg.D), float64(p.cfg.M)
+	d, m := float64(p.Config.D), float64(p.Config.M)
 	redundancy := "not measured"
-	if p.joint != nil {
-		if redundancy = rounded(p.joint.Redundancy); p.joint.LowerBound {
+	if p.Joint != nil {
+		if redundancy = rounded(p.Joint.Redundancy); p.Joint.LowerBound {
 			redundancy = "≤ " + redundancy
 		}
 	}
-	again := spread(p.snr, m, "exact inverse")
-	v.Cells = append(v.Cells, p.entropy(), redundancy, fromZ(p.cosine, m), again, rounded(p.pair.Frobenius2*d), rounded(p.pair.Operator*d), rounded(p.tc), figure.Number(p.bound))
+	again := spread(p.Trained.SNR, m, "exact inverse")
+	v.Cells = append(v.Cells, p.entropy(), redundancy, fromZ(p.Cosine, m), again, rounded(p.Trained.Pair.Frobenius2*d), rounded(p.Trained.Pair.Operator*d), rounded(p.Trained.TotalCorrelation), figure.Number(p.Trained.Bound))
 	return v
 }
 

@@ -8,19 +8,18 @@ import (
 	"slotscope/model/measure/figure"
 	"slotscope/model/measure/metric"
 	"slotscope/views"
-	ui "slotscope/views/measure"
 )
 
 // faithfulness returns the panel that compares the model with a true HRR; nil for baselines.
-func (m measured) faithfulness() *ui.HRRPanel {
-	f := m.scores.Faithfulness
+func (m Measured) faithfulness() *HRRPanel {
+	f := m.Scores.Faithfulness
 	if !m.hrr() {
 		return nil
 	}
 	if f == nil {
-		return &ui.HRRPanel{Says: []string{"Not measured. Evaluate the run to measure it."}}
+		return &HRRPanel{Says: []string{"Not measured. Evaluate the run to measure it."}}
 	}
-	p := &ui.HRRPanel{Says: []string{
+	p := &HRRPanel{Says: []string{
 		fmt.Sprintf("The paper’s objective does not tie the encoder’s z to the bundle ẑ of its own codes. Measured on %s images; the chance level of re-encoding is %s.", views.Count(f.Images), score(f.Chance)),
 	}}
 	add := func(name string, v model.Score, digits int, of, note string) {
@@ -28,7 +27,7 @@ func (m measured) faithfulness() *ui.HRRPanel {
 		if v.Defined() {
 			value = strings.Replace(fmt.Sprintf("%.*f", digits, float64(v)), "-", "−", 1)
 		}
-		p.Rows = append(p.Rows, ui.HRRFigure{Name: name, Value: value, True: of, Note: note})
+		p.Rows = append(p.Rows, HRRFigure{Name: name, Value: value, True: of, Note: note})
 	}
 	t := f.True
 	upTo := fmt.Sprintf("up to %.0f", t.Rank)
@@ -46,14 +45,14 @@ func (m measured) faithfulness() *ui.HRRPanel {
 }
 
 // owners returns the factors each slot is named after, with a bar per factor.
-func (m measured) owners() (rows []ui.OwnerRow) {
+func (m Measured) owners() (rows []OwnerRow) {
 	s := m.metrics()
 	if s == nil || s.Ownership == nil {
 		return nil
 	}
 	factors := plainNames(s.Factors)
 	for j, o := range s.Ownership.Slots {
-		row := ui.OwnerRow{Slot: j, Name: metric.OwnerName(o, s.Factors), Called: m.called.Slots[j]}
+		row := OwnerRow{Slot: j, Name: metric.OwnerName(o, s.Factors), Called: m.Called.Slots[j]}
 		var text []string
 		for f, name := range factors {
 			v := s.Ownership.NMI[f][j]
@@ -70,8 +69,8 @@ func (m measured) owners() (rows []ui.OwnerRow) {
 }
 
 // missing lists the scores that a current evaluation has and these lack; empty if none.
-func (m measured) missing() string {
-	s := m.scores
+func (m Measured) missing() string {
+	s := m.Scores
 	if !s.Evaluated() {
 		return ""
 	}
@@ -85,7 +84,7 @@ func (m measured) missing() string {
 	if s.Swap != nil && s.SwapTruth == nil && s.NoTruth == "" {
 		lack = append(lack, "swaps against the truth")
 	}
-	if s.Noise != nil && len(s.Noise.BundleRaw) == 0 && m.run.Config.Model != model.External { // its bundle is not accessible
+	if s.Noise != nil && len(s.Noise.BundleRaw) == 0 && m.Run.Config.Model != model.External { // its bundle is not accessible
 		lack = append(lack, "noise on ẑ")
 	}
 	if len(lack) == 0 {
@@ -94,23 +93,23 @@ func (m measured) missing() string {
 	return "Not measured: " + strings.Join(lack, ", ") + ". These scores are from an earlier version; all other scores are below."
 }
 
-func trueSwaps(s *model.SwapTruth) ui.MeasuredGroup {
-	return ui.MeasuredGroup{Title: fmt.Sprintf("Swaps against the truth, %s pairs", views.Count(s.Pairs)), Rows: []ui.MeasuredScore{
+func trueSwaps(s *model.SwapTruth) MeasuredGroup {
+	return MeasuredGroup{Title: fmt.Sprintf("Swaps against the truth, %s pairs", views.Count(s.Pairs)), Rows: []MeasuredScore{
 		{Name: "Groups", Value: shareText(s.Group), Interval: shareSpan(s.Group), Main: true, Note: "Swaps of all slots of a factor that match the dataset’s image of A with that factor from B, at most 3 dB worse than A’s reconstruction. Interval over pairs."},
 		{Name: "Single slots", Value: shareText(s.Single), Interval: shareSpan(s.Single), Main: true, Note: "The same for single slots owned by a factor; if several slots share a factor, one alone rarely suffices."},
 		{Name: "Coverage", Value: shareText(model.Interval{Value: s.Coverage, Low: model.Undefined(), High: model.Undefined()}), Note: "Factors that own a slot. The others have no swaps to measure."},
 	}}
 }
 
-func (m measured) truth() *model.SwapTruth {
-	if m.scores == nil {
+func (m Measured) truth() *model.SwapTruth {
+	if m.Scores == nil {
 		return nil
 	}
-	return m.scores.SwapTruth
+	return m.Scores.SwapTruth
 }
 
 // truthSaid explains hits and lists the leaks.
-func (m measured) truthSaid() []string {
+func (m Measured) truthSaid() []string {
 	s, metrics := m.truth(), m.metrics()
 	if s == nil || metrics == nil {
 		return nil
@@ -129,7 +128,7 @@ func (m measured) truthSaid() []string {
 	return said
 }
 
-func truthFigure(m measured) (figure.Figure, bool) {
+func truthFigure(m Measured) (figure.Figure, bool) {
 	s := m.truth()
 	if s == nil {
 		return figure.Figure{}, false
@@ -138,7 +137,7 @@ func truthFigure(m measured) (figure.Figure, bool) {
 	return truthChart("truth", "Single slots that give the right image", s.Pairs, names, colors, s.Slots)
 }
 
-func truthGroupsFigure(m measured) (figure.Figure, bool) {
+func truthGroupsFigure(m Measured) (figure.Figure, bool) {
 	s, metrics := m.truth(), m.metrics()
 	if s == nil || metrics == nil || len(s.Groups) == 0 {
 		return figure.Figure{}, false
@@ -164,7 +163,7 @@ func truthChart(name, title string, pairs int, groups []string, colors []int, sh
 }
 
 // blurSaid reports the probe's accuracy on reconstructions: its errors there come from blur, not impurity.
-func (m measured) blurSaid() string {
+func (m Measured) blurSaid() string {
 	s, metrics := m.swap(), m.metrics()
 	if len(s.ProbeReconstructions) != len(metrics.Factors) {
 		return ""

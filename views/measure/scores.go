@@ -5,56 +5,14 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"slotscope/model"
 	"slotscope/model/measure/figure"
 	"slotscope/views"
-	ui "slotscope/views/measure"
 )
 
-func (m measured) view(state model.Evaluation, canStart bool) ui.MeasureView {
-	v := ui.MeasureView{Run: m.run, Now: time.Now(), State: state, CanStart: canStart, Command: "slotscope eval " + m.run.ID}
-	if m.run.Checkpoint == 0 {
-		v.Why = "This run has no checkpoint to evaluate yet."
-	}
-	v.Empty, v.Damage = m.empty(v.Why), m.damage
-	if m.scores != nil {
-		v.Measured, v.Stale = m.said(), m.stale()
-		v.NoFactors, v.Groups = m.scores.NoFactors, m.groups()
-		v.HeldOut = m.partsCompared()
-		v.HRR, v.Owners, v.Missing = m.faithfulness(), m.owners(), m.missing()
-	}
-	v.Parts = m.parts()
-	v.Names = m.names()
-	return v
-}
-
-// measuredHow is the start of the sentence that describes an evaluation.
-func measuredHow(effort string) string {
-	if effort == model.Quick {
-		return "Quick evaluation"
-	}
-	return "Measured"
-}
-
-// empty explains why there are no scores beyond PSNR; "" if there are.
-func (m measured) empty(why string) string {
-	switch {
-	case m.scores != nil && m.scores.Evaluated():
-		return ""
-	case m.damage != "":
-		return "Evaluate the run again to replace the unreadable scores; it takes minutes."
-	case why != "":
-		return "This run has no checkpoint yet. You can evaluate it after it saves one."
-	case m.run.State.Ended():
-		return "Not evaluated yet. An evaluation encodes random images of the dataset, relates codes to factors, and tests noise and swaps. It takes minutes; the scores are stored with the run."
-	}
-	return "Still training and not evaluated yet. An evaluation measures the newest checkpoint; it takes minutes and slows down training."
-}
-
-func (m measured) said() string {
-	s := m.scores
+func (m Measured) said() string {
+	s := m.Scores
 	parts := []string{fmt.Sprintf("%s at step %s on %s random images (seed %d)", measuredHow(s.Effort), views.Count(s.Step), views.Count(s.Images), s.Seed)}
 	if s.Seconds > 0 {
 		parts = append(parts, fmt.Sprintf("in %s s", figure.Number(s.Seconds)))
@@ -68,11 +26,11 @@ func (m measured) said() string {
 	return strings.Join(parts, " ") + "."
 }
 
-func (m measured) stale() string {
-	if m.scores.Step >= m.run.Checkpoint {
+func (m Measured) stale() string {
+	if m.Scores.Step >= m.Run.Checkpoint {
 		return ""
 	}
-	return fmt.Sprintf("These scores are of step %[2]s; the newest checkpoint is at step %[1]s.", views.Count(m.run.Checkpoint), views.Count(m.scores.Step))
+	return fmt.Sprintf("These scores are of step %[2]s; the newest checkpoint is at step %[1]s.", views.Count(m.Run.Checkpoint), views.Count(m.Scores.Step))
 }
 
 // score formats a score with three decimals.
@@ -90,9 +48,9 @@ func interval(i *model.Interval, digits int) string {
 	return fmt.Sprintf("%.*f to %.*f", digits, float64(i.Low), digits, float64(i.High))
 }
 
-func (m measured) groups() []ui.MeasuredGroup {
-	s := m.scores
-	groups := []ui.MeasuredGroup{{Title: "Reconstruction", Rows: []ui.MeasuredScore{
+func (m Measured) groups() []MeasuredGroup {
+	s := m.Scores
+	groups := []MeasuredGroup{{Title: "Reconstruction", Rows: []MeasuredScore{
 		{Name: "PSNR", Value: fmt.Sprintf("%.2f dB", s.PSNR), Interval: interval(s.PSNRInterval, 2), Main: true, Note: "Reconstructions against images, mean over images; capped at 100 dB per image."},
 	}}}
 	if s.Metrics != nil {
@@ -107,9 +65,9 @@ func (m measured) groups() []ui.MeasuredGroup {
 	return groups
 }
 
-func infoMEC(s *model.Metrics) ui.MeasuredGroup {
-	g := ui.MeasuredGroup{Title: fmt.Sprintf("InfoMEC, %s rows, %d latents, %d factors", views.Count(s.Rows), s.Latents, len(s.KeptFactors))}
-	g.Rows = []ui.MeasuredScore{
+func infoMEC(s *model.Metrics) MeasuredGroup {
+	g := MeasuredGroup{Title: fmt.Sprintf("InfoMEC, %s rows, %d latents, %d factors", views.Count(s.Rows), s.Latents, len(s.KeptFactors))}
+	g.Rows = []MeasuredScore{
 		{Name: "InfoM", Value: score(s.InfoM), Main: true, Note: "Modularity: does each slot carry information about one factor only? 1 is yes; independent codes score 0 up to sampling noise."},
 		{Name: "InfoC", Value: score(s.InfoC), Main: true, Note: "Compactness: is each factor carried by one slot only?"},
 		{Name: "InfoE", Value: score(s.InfoE), Main: true, Note: "Explicitness: can a linear model read the factors? As published, it is fitted and measured on the same rows, so large codebooks score near 1 regardless of their content; compare the next two."},
@@ -119,11 +77,11 @@ func infoMEC(s *model.Metrics) ui.MeasuredGroup {
 	return g
 }
 
-func dci(s *model.Metrics) ui.MeasuredGroup {
-	g := ui.MeasuredGroup{Title: fmt.Sprintf("DCI, forests of %d trees", s.DCI.Trees)}
+func dci(s *model.Metrics) MeasuredGroup {
+	g := MeasuredGroup{Title: fmt.Sprintf("DCI, forests of %d trees", s.DCI.Trees)}
 	add := func(name, note string, v model.DCIScore, main bool) {
 		if v.D.Defined() || v.I.Defined() || v.C.Defined() {
-			g.Rows = append(g.Rows, ui.MeasuredScore{Name: name, Value: score(v.D) + "  " + score(v.I) + "  " + score(v.C), Main: main, Note: note})
+			g.Rows = append(g.Rows, MeasuredScore{Name: name, Value: score(v.D) + "  " + score(v.I) + "  " + score(v.C), Main: main, Note: note})
 		}
 	}
 	add("D I C, each code a feature", "Probably the paper’s variant: disentanglement, informativeness (accuracy on held-out rows), completeness. C cannot approach 1, because a factor’s importance is spread over a slot’s codes.", s.DCI.OneHot, s.Discrete)
@@ -139,9 +97,9 @@ func slotsNote(discrete bool) string {
 	return "Disentanglement, informativeness (accuracy on held-out rows), completeness."
 }
 
-func swaps(s *model.Swap) ui.MeasuredGroup {
+func swaps(s *model.Swap) MeasuredGroup {
 	share, span := shareText, shareSpan
-	return ui.MeasuredGroup{Title: fmt.Sprintf("Swaps, %s edits of %s pairs", views.Count(s.Edits), views.Count(s.Pairs)), Rows: []ui.MeasuredScore{
+	return MeasuredGroup{Title: fmt.Sprintf("Swaps, %s edits of %s pairs", views.Count(s.Edits), views.Count(s.Pairs)), Rows: []MeasuredScore{
 		{Name: "Exact", Value: share(s.Exact), Interval: span(s.Exact), Main: true, Note: "Edits after which a probe reads a new value of the slot’s own factor in the decoded image, and no other change."},
 		{Name: "None", Value: share(s.None), Interval: span(s.None), Note: "Edits after which the probe reads no change."},
 		{Name: "Others", Value: share(s.Others), Interval: span(s.Others), Note: "Edits that change another factor: leakage."},
@@ -165,32 +123,32 @@ func shareSpan(i model.Interval) string {
 }
 
 // parts returns the sections of the page that have at least one figure.
-func (m measured) parts() []ui.MeasurePart {
-	var all []ui.MeasurePart
-	add := func(p ui.MeasurePart, figures ...string) {
+func (m Measured) parts() []MeasurePart {
+	var all []MeasurePart
+	add := func(p MeasurePart, figures ...string) {
 		if p.Figures = m.figureOf(figures...); len(p.Figures) > 0 {
 			all = append(all, p)
 		}
 	}
-	add(ui.MeasurePart{ID: "holds", Question: "Which slot holds which factor?"}, "nmi", "importance", "infoe")
-	add(ui.MeasurePart{ID: "codes", Question: "Which codes do slots use?", Says: m.codesSaid()}, "usage", "ranks")
-	add(ui.MeasurePart{ID: "swaps", Question: "Does a swap change one thing?", Says: m.probeSaid()}, "purity", "leakage")
-	add(ui.MeasurePart{ID: "truth", Question: "Does a swap give the right image?", Says: m.truthSaid()}, "truth", "truth-groups")
-	add(ui.MeasurePart{ID: "robust", Question: "How robust is it to noise?", Says: m.noiseSaid()}, "noise", "noise-energy", "noise-accuracy", "flips", "degraded")
-	add(ui.MeasurePart{ID: "training", Question: "How did the vectors change in training?", Says: m.trainingSaid()}, "mean", "variance-latent", "variance-codebook", "perplexity")
+	add(MeasurePart{ID: "holds", Question: "Which slot holds which factor?"}, "nmi", "importance", "infoe")
+	add(MeasurePart{ID: "codes", Question: "Which codes do slots use?", Says: m.codesSaid()}, "usage", "ranks")
+	add(MeasurePart{ID: "swaps", Question: "Does a swap change one thing?", Says: m.probeSaid()}, "purity", "leakage")
+	add(MeasurePart{ID: "truth", Question: "Does a swap give the right image?", Says: m.truthSaid()}, "truth", "truth-groups")
+	add(MeasurePart{ID: "robust", Question: "How robust is it to noise?", Says: m.noiseSaid()}, "noise", "noise-energy", "noise-accuracy", "flips", "degraded")
+	add(MeasurePart{ID: "training", Question: "How did the vectors change in training?", Says: m.trainingSaid()}, "mean", "variance-latent", "variance-codebook", "perplexity")
 	return all
 }
 
 // partsCompared compares the scores on held-out combinations with those on the training part; nil if nothing was held out.
-func (m measured) partsCompared() *ui.PartsCompared {
+func (m Measured) partsCompared() *PartsCompared {
 	h := m.heldOut()
 	if h == nil {
 		return nil
 	}
-	s := m.scores
-	p := &ui.PartsCompared{Trained: m.run.Config.Dataset, HeldOut: h.Dataset, NoFactors: h.NoFactors, Figures: m.figureOf("compose")}
+	s := m.Scores
+	p := &PartsCompared{Trained: m.Run.Config.Dataset, HeldOut: h.Dataset, NoFactors: h.NoFactors, Figures: m.figureOf("compose")}
 	add := func(name, trained, left, difference, note string) {
-		p.Rows = append(p.Rows, ui.ComparedScore{Name: name, Trained: trained, HeldOut: left, Difference: difference, Note: note})
+		p.Rows = append(p.Rows, ComparedScore{Name: name, Trained: trained, HeldOut: left, Difference: difference, Note: note})
 	}
 	add("Images", views.Count(s.Images), views.Count(h.Images), "", "Drawn at random. With few rows, InfoE approaches 1 and InfoM drops slightly by chance.")
 	trained := model.Interval{Value: model.Score(s.PSNR), Low: model.Undefined(), High: model.Undefined()}
@@ -227,7 +185,7 @@ func withShare(i model.Interval) string {
 }
 
 // factorsLeft names the factors that are constant in the held-out part and so have no scores; nil if all vary.
-func (m measured) factorsLeft() []string {
+func (m Measured) factorsLeft() []string {
 	h := m.heldOut().Metrics
 	var fixed []string
 	for i, name := range plainNames(h.Factors) {
@@ -257,15 +215,15 @@ func signed(v float64, digits int) string {
 	return strings.Replace(fmt.Sprintf("%+.*f", digits, v), "-", "−", 1)
 }
 
-func (m measured) codesSaid() []string {
+func (m Measured) codesSaid() []string {
 	u := m.usage()
 	if u == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("Slots use %s of %s entries; the perplexity over all slots is %s.", views.Count(u.Entries), views.Count(m.run.Config.Entries()), figure.Number(u.Codebook))}
+	return []string{fmt.Sprintf("Slots use %s of %s entries; the perplexity over all slots is %s.", views.Count(u.Entries), views.Count(m.Run.Config.Entries()), figure.Number(u.Codebook))}
 }
 
-func (m measured) probeSaid() []string {
+func (m Measured) probeSaid() []string {
 	s, metrics := m.swap(), m.metrics()
 	if s == nil || metrics == nil || len(s.ProbeAccuracy) != len(metrics.Factors) {
 		return nil
@@ -277,7 +235,7 @@ func (m measured) probeSaid() []string {
 	return []string{fmt.Sprintf("A probe trained on %s images predicts the factors of decoded images. Its accuracy on unseen images: %s.", views.Count(s.ProbeImages), strings.Join(parts, ", ")) + m.blurSaid()}
 }
 
-func (m measured) noiseSaid() []string {
+func (m Measured) noiseSaid() []string {
 	n := m.noise()
 	if n == nil {
 		return nil
@@ -289,33 +247,9 @@ func (m measured) noiseSaid() []string {
 	return said
 }
 
-func (m measured) trainingSaid() []string {
+func (m Measured) trainingSaid() []string {
 	if !m.hrr() {
 		return nil
 	}
 	return []string{"Dotted: the values of HRR vectors, which are the regularizers’ targets. The SNR of a retrieval does not depend on the variance, so models can settle elsewhere."}
-}
-
-// mostNames is the maximum number of codes listed per slot.
-const mostNames = 12
-
-func (m measured) names() []ui.SlotNames {
-	u, metrics := m.usage(), m.metrics()
-	if u == nil || metrics == nil {
-		return nil
-	}
-	var all []ui.SlotNames
-	for i, n := range u.Names {
-		s := ui.SlotNames{Slot: i, Called: m.called.Slots[i]}
-		if n.Factor >= 0 && n.Factor < len(metrics.Factors) {
-			factor := metrics.Factors[n.Factor]
-			s.Factor = plainNames([]string{factor})[0]
-			for _, c := range n.Codes[:min(len(n.Codes), mostNames)] {
-				s.Codes = append(s.Codes, ui.NamedCode{Called: m.called.Codes[i][c.Code], Code: c.Code, Value: m.valueName(factor, c.Value), Share: percent(c.Share), Count: c.Count})
-			}
-			s.More = len(n.Codes) - len(s.Codes)
-		}
-		all = append(all, s)
-	}
-	return all
 }
