@@ -6,7 +6,7 @@ package model
 type Recombination struct {
 	Tolerance float64 `json:"tolerance"` // dB
 
-	Unseen Recombined `json:"unseen"` // T is an image that training left out
+	Unseen Recombined `json:"unseen"` // T is a held-out image
 	Seen   Recombined `json:"seen"`   // T is a training image: the cost of recombination alone
 }
 

@@ -18,7 +18,7 @@ import (
 const (
 	ScoresFile         = "scores.json"
 	RepresentationFile = "representation.npz" // codes or latents, factors, factor_names, index and psnr; the input of `slotscope metrics`
-	HeldOutFile        = "heldout.npz"        // the same for images left out of training
+	HeldOutFile        = "heldout.npz"        // the same for held-out images
 	AssociationsFile   = "associations.json"  // how often each code occurs with each factor value
 	AgreementFile      = folder.AgreementFile // codes or latents, index, and kl of a VAE, for images that are the same for all runs on a dataset
 	NoiseFile          = folder.NoiseFile     // a sheet of images under noise

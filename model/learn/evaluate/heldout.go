@@ -6,7 +6,7 @@ import (
 	"slotscope/model"
 )
 
-// heldOut measures the images left out of training like those of the training part, with the same model and seed; metric predictors are
+// heldOut measures the held-out images like those of the training part, with the same model and seed; metric predictors are
 // fitted separately on each part. It also measures recombination of training images into combinations that were left out.
 func (e *evaluation) heldOut(ctx context.Context, r *Result) error {
 	if e.o.Rest == nil {
