@@ -1,4 +1,4 @@
-// Slotscope trains, evaluates and visualises disentangled representations based on holographic reduced representations. This file wires
+// Slotscope trains, evaluates and explores disentangled representations based on holographic reduced representations. This file wires
 // and runs the server; the subcommands are in jobs/command.
 package main
 
@@ -37,6 +37,7 @@ import (
 	"slotscope/model/play"
 	"slotscope/model/shipped"
 	"slotscope/model/view"
+	"slotscope/model/whole"
 	"slotscope/static"
 	"slotscope/web"
 )
@@ -59,6 +60,9 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer root.Close()
+	if err := whole.CleanTemp(); err != nil {
+		log.Warn("could not remove the temporary files of dead processes", "error", err)
+	}
 	lock, err := folder.LockData(root.Dir())
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ var gone = map[string]string{
 var senses = map[string]string{
 	`\b[Vv]isitors?\b`:                        "user, or client for an HTTP client",
 	`\b([Ll]atest|[Mm]ost recent) checkpoint`: "newest checkpoint",
-	`[\w,;:] pictures?\b`:                 "image",
+	`[\w,;:] pictures?\b`:                     "image",
 	`\b[Cc]odebook rows?\b`:                   "entry",
 	`training left out`:                       "held out",
 	`left out of training`:                    "held out",

@@ -111,7 +111,7 @@ func (h *API) describe() (map[string]any, error) {
 	}
 	doc := map[string]any{
 		"openapi": "3.1.0",
-		"info":    map[string]any{"title": "Slotscope", "version": h.Version, "summary": "Train, measure and edit disentangled representations.", "license": map[string]any{"name": "see LICENSE"}},
+		"info":    map[string]any{"title": "Slotscope", "version": h.Version, "summary": "Train, evaluate and explore disentangled representations.", "license": map[string]any{"name": "see LICENSE"}},
 		"servers": []any{map[string]any{"url": "/"}},
 		"paths":   paths,
 		"components": map[string]any{
