@@ -37,7 +37,6 @@ import (
 	"slotscope/model/play"
 	"slotscope/model/shipped"
 	"slotscope/model/view"
-	"slotscope/model/whole"
 	"slotscope/static"
 	"slotscope/web"
 )
@@ -60,9 +59,6 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer root.Close()
-	if err := whole.CleanTemp(); err != nil {
-		log.Warn("could not remove the temporary files of dead processes", "error", err)
-	}
 	lock, err := folder.LockData(root.Dir())
 	if err != nil {
 		return err

@@ -96,10 +96,10 @@ type Config struct {
 	EvalEvery       int `json:"eval_every"`       // steps between PSNR evaluations on a fixed draw
 	EvalImages      int `json:"eval_images"`      // images of the evaluation set
 
-	Evaluate string `json:"evaluate,omitempty"` // effort of the evaluation after training: Quick, Full, or empty for none
+	Evaluate string `json:"evaluate,omitempty"` // effort of the evaluation after training: Quick, Full, or empty if none
 
-	StopWhen string `json:"stop_when,omitempty"` // conditions that end the run early, parsed by ParseConditions; empty for none
-	BestBy   string `json:"best_by,omitempty"`   // measurement that selects the best checkpoint; empty for none
+	StopWhen string `json:"stop_when,omitempty"` // conditions that end the run early, parsed by ParseConditions; empty if none
+	BestBy   string `json:"best_by,omitempty"`   // measurement that selects the best checkpoint; empty if none
 }
 
 // UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
@@ -325,7 +325,7 @@ func (f Field) Set(c *Config, text string) error {
 		case "", "false", "off", "0", "no":
 			*p = false
 		default:
-			return fmt.Errorf("%q is neither true nor false", text)
+			return fmt.Errorf("%q is not a boolean (true or false)", text)
 		}
 	case *[4]int:
 		return setWidths(p, text)

@@ -141,7 +141,7 @@ func firstPicture(n int, decode func(index int) (image.Image, error)) (img image
 	return nil, err
 }
 
-// headersRead is the number of images whose headers tell whether any image of a dataset has colour.
+// headersRead is the number of images whose headers show whether any image of a dataset has colour.
 const headersRead = 1000
 
 // anyColour reports whether an image has colour, by the headers of n files. Unreadable files are left to the decoder.

@@ -231,7 +231,7 @@ func (c DatasetCard) part() (whole, selection string) {
 	return whole, strings.TrimSuffix(rest, "]")
 }
 
-// each returns the number of images per value: one number, or the least and the greatest.
+// each returns the number of images per value: one number, or the minimum and maximum.
 func (f DatasetFactor) each() string {
 	if len(f.Counts) == 0 {
 		return ""

@@ -45,7 +45,7 @@ type Request struct {
 }
 
 // Run trains the run of a folder from its newest checkpoint, or from scratch, to its last step, while holding the folder's
-// lock. Cancelling ctx saves a checkpoint and ends the run as stopped; the error then has ctx.Err() in its chain. Any
+// lock. Cancelling ctx saves a checkpoint and ends the run as stopped; the error then wraps ctx.Err(). Any
 // other error ends it as failed. state.json records the result in every case.
 func Run(ctx context.Context, req Request) (err error) {
 	lock, err := req.Folder.Lock()
