@@ -100,7 +100,24 @@ type Config struct {
 
 	StopWhen string `json:"stop_when,omitempty"` // conditions that end the run early, parsed by ParseConditions; empty if none
 	BestBy   string `json:"best_by,omitempty"`   // measurement that selects the best checkpoint; empty if none
+
+	Resident      string `json:"resident,omitempty"`       // dataset in the engine's memory: Always, Never, or empty if it fits on a GPU
+	StepsPerCall  int    `json:"steps_per_call,omitempty"` // steps that one call of the engine takes; 0 for the engine's default
+	Devices       int    `json:"devices,omitempty"`        // devices that share every batch; 0 for one
+	Deterministic bool   `json:"deterministic,omitempty"`  // a GPU repeats results bit for bit
 }
+
+// WithoutComputing returns the configuration without the fields of which Field.Computing is true. Two runs that are equal so learn the same.
+func (c Config) WithoutComputing() Config {
+	c.Engine, c.Resident, c.StepsPerCall, c.Devices, c.Deterministic = "", "", 0, 0, false
+	return c
+}
+
+// Values of Resident.
+const (
+	Always = "always"
+	Never  = "never"
+)
 
 // UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
 const UnitNorm = "unit-norm"
@@ -151,11 +168,12 @@ type Field struct {
 }
 
 // Groups lists the headings of fields in display order.
-var Groups = []string{"run", "network", "objective", "optimizer", "ablation", "cadence"}
+var Groups = []string{"run", "network", "objective", "optimizer", "ablation", "cadence", "compute"}
 
 const (
 	noEvaluation = "none"
 	noCondition  = "none"
+	ifItFits     = "auto"
 
 	tabHyper = "paper, Table “Model hyperparameters”"
 	tabOptim = "paper, Table “Optimizer hyperparameters”"
@@ -245,6 +263,11 @@ var fields = []Field{
 	{Name: "evaluate", Label: "Final evaluation", Group: "cadence", Kind: Choice, Choices: []string{noEvaluation, Quick, Full}, zero: noEvaluation, Source: ours, Help: "Evaluates the run when it finishes. full takes about 30 s for tiny on two free cores, plus 1 min for the first run on a dataset, to train the probe that reads swaps; its scores can be compared across runs. quick uses 2,000 images and less of everything else; compare its scores only with other quick ones.", at: func(c *Config) any { return &c.Evaluate }},
 	{Name: "stop_when", Label: "Stop early when", Group: "cadence", Kind: Text, zero: noCondition, Source: ours, Help: "Ends the run as finished once a condition holds: diverging, collapsing, or a limit such as infom<0.3@5000 (checked from step 5,000). Separate conditions with commas; none trains for all steps.", at: func(c *Config) any { return &c.StopWhen }},
 	{Name: "best_by", Label: "Keep best by", Group: "cadence", Kind: Choice, Choices: bestChoices(), zero: noCondition, Source: ours, Help: "Keeps the checkpoint with the highest value so far, measured every eval_every steps. Each measurement uses few images and is noisy, so the best value is likely slightly optimistic.", at: func(c *Config) any { return &c.BestBy }},
+
+	{Name: "resident", Label: "Dataset on the device", Group: "compute", Kind: Choice, Choices: []string{ifItFits, Always, Never}, zero: ifItFits, Source: ours, Help: "Copies the dataset to the GPU's memory before training. auto copies it if it takes at most 40% of that memory; never leaves the memory to the batch; always fails the run if it does not fit.", at: func(c *Config) any { return &c.Resident }},
+	{Name: "steps_per_call", Label: "Steps per call", Unit: "steps", Group: "compute", Kind: Int, Min: 0, Max: 64, Source: ours, Help: "Training steps that one call of the engine takes; 0 uses 4 on a GPU and 1 on other engines.", at: func(c *Config) any { return &c.StepsPerCall }},
+	{Name: "devices", Label: "Devices", Group: "compute", Kind: Int, Min: 1, Max: 64, zero: "1", Source: ours, Help: "Number of this machine's GPUs that share every batch; it must divide the batch size. A server gives each run one GPU, so use more only in a shell or a SLURM job.", at: func(c *Config) any { return &c.Devices }},
+	{Name: "deterministic", Label: "Deterministic GPU", Group: "compute", Kind: Bool, Source: ours, Help: "Makes repeated runs on the same kind of GPU equal bit for bit, with slower operations. On the CPU engine they always are.", at: func(c *Config) any { return &c.Deterministic }},
 }
 
 // Fields returns the description of every entry of Config, in display order.
@@ -259,6 +282,10 @@ func FieldsOf(modelName string) []Field {
 func (f Field) Of(modelName string) bool {
 	return len(f.Models) == 0 || slices.Contains(f.Models, modelName)
 }
+
+// Computing reports whether the field only says how a run is computed: the engine and group compute. What a run learns stays the same up
+// to rounding, so these fields count neither in comparisons of configurations nor in IDs of runs.
+func (f Field) Computing() bool { return f.Name == "engine" || f.Group == "compute" }
 
 // FieldByName returns the field with a name.
 func FieldByName(name string) (Field, bool) {
@@ -278,6 +305,9 @@ func (f Field) Get(c Config) string {
 		}
 		return *p
 	case *int:
+		if *p == 0 && f.zero != "" {
+			return f.zero
+		}
 		return strconv.Itoa(*p)
 	case *int64:
 		return strconv.FormatInt(*p, 10)
@@ -306,6 +336,9 @@ func (f Field) Set(c *Config, text string) error {
 			return err
 		}
 		*p = int(v)
+		if text == f.zero {
+			*p = 0
+		}
 	case *int64:
 		v, err := wholeNumber(text)
 		if err != nil {
@@ -405,6 +438,14 @@ func (c Config) Validate() Invalid {
 	if c.Model == "tripod" && bad["batch"] == "" && c.Batch < 2 {
 		bad["batch"] = "Tripod measures how latents vary over a batch; choose at least 2 images"
 	}
+	if c.Devices > 1 && bad["devices"] == "" {
+		if c.Batch%c.Devices != 0 {
+			bad["devices"] = fmt.Sprintf("%d devices cannot share a batch of %d images equally; choose a divisor of the batch size", c.Devices, c.Batch)
+		}
+		if c.Resident == Always {
+			bad["resident"] = "a dataset can lie on one device only; set resident to auto or never, or devices to 1"
+		}
+	}
 	if why := c.symbolless(); why != "" && bad["binding"] == "" {
 		bad["binding"] = why
 	}
@@ -445,6 +486,9 @@ func (f Field) check(p any) string {
 			return "choose one"
 		}
 	case *int:
+		if *p == 0 && f.zero != "" {
+			return ""
+		}
 		return f.inBounds(float64(*p))
 	case *int64:
 		return f.inBounds(float64(*p))

@@ -112,11 +112,42 @@ func TestFieldsRoundTrip(t *testing.T) {
 	}
 }
 
+// How a run is computed does not change its identity: WithoutComputing clears these fields and no others, and their defaults are absent from
+// JSON, from which IDs are made.
+func TestComputingFields(t *testing.T) {
+	plain, _ := Default("hrr", "tiny", "shapes3d-synthetic")
+	raw, _ := json.Marshal(plain)
+	for name, text := range map[string]string{"engine": "cpu", "resident": Always, "steps_per_call": "8", "devices": "4", "deterministic": "true"} {
+		cfg := plain
+		if err := cfg.Set(name, text); err != nil {
+			t.Fatal(err)
+		}
+		f, _ := FieldByName(name)
+		if !f.Computing() || cfg == plain || f.Get(cfg) != text || cfg.WithoutComputing() != plain.WithoutComputing() || cfg.Validate() != nil {
+			t.Errorf("%s=%s: %+v, %v", name, text, cfg, cfg.Validate())
+		}
+		if name != "engine" && strings.Contains(string(raw), name) {
+			t.Errorf("a default configuration names %s: %s", name, raw)
+		}
+	}
+	for _, f := range Fields() {
+		if cleared := f.Get(plain.WithoutComputing()) != f.Get(plain); cleared && !f.Computing() {
+			t.Errorf("%s is cleared", f.Name)
+		}
+	}
+	one := plain
+	if err := one.Set("devices", "1"); err != nil || one != plain {
+		t.Errorf("devices=1 is not the default: %d, %v", one.Devices, err)
+	}
+}
+
 func TestValidateNamesEachField(t *testing.T) {
 	cases := []struct{ field, text, says string }{
 		{"k", "1", "below the minimum 2"}, {"m", "0", "below the minimum 1"}, {"lr", "-1", "not above 0"}, {"lr", "0", "not above 0"}, {"beta", "-0.1", "below the minimum 0"},
 		{"model", "gan", `"gan" is not one of`}, {"preset", "", "not one of"}, {"engine", "abacus", "not one of"}, {"dataset", "", "choose one"},
 		{"inverse", "left", "not one of"}, {"widths", "1,2,3,0", "below the minimum 1"}, {"beta1", "1", "above"}, {"batch", "0", "below the minimum 1"}, {"seed", "-1", "below the minimum 0"},
+		{"resident", "yes", "not one of auto, always, never"}, {"steps_per_call", "65", "above the maximum 64"}, {"steps_per_call", "-1", "below the minimum 0"},
+		{"devices", "-1", "below the minimum 1"}, {"devices", "65", "above the maximum 64"}, {"devices", "3", "3 devices cannot share a batch of 32 images equally"},
 	}
 	for _, c := range cases {
 		cfg, _ := Default("hrr", "tiny", "shapes3d-synthetic")
@@ -129,7 +160,12 @@ func TestValidateNamesEachField(t *testing.T) {
 			t.Errorf("%s=%s: %v, want one sentence with %q", c.field, c.text, bad, c.says)
 		}
 	}
-	cfg := Config{Model: "hrr"}
+	cfg, _ := Default("hrr", "tiny", "shapes3d-synthetic")
+	cfg.Resident, cfg.Devices = Always, 2
+	if bad := cfg.Validate(); len(bad) != 1 || !strings.Contains(bad["resident"], "one device only") {
+		t.Errorf("a resident dataset of two devices: %v", bad)
+	}
+	cfg = Config{Model: "hrr"}
 	if bad := cfg.Validate(); len(bad) < 10 {
 		t.Errorf("an empty configuration has only %d problems: %v", len(bad), bad)
 	}

@@ -80,7 +80,7 @@ func TestLatents(t *testing.T) {
 // A model has only the hyperparameters that it uses; any other is rejected by name, regardless of its value.
 func TestFieldsOfModels(t *testing.T) {
 	shared := []string{"dataset", "model", "preset", "engine", "precision", "steps", "batch", "seed", "widths", "fc", "m", "lambda_rec",
-		"lr", "lr_schedule", "beta1", "beta2", "epsilon", "weight_decay", "decay_lr", "no_bias_decay", "clip", "clip_by", "checkpoint_every", "sample_every", "eval_every", "eval_images", "evaluate", "stop_when", "best_by"}
+		"lr", "lr_schedule", "beta1", "beta2", "epsilon", "weight_decay", "decay_lr", "no_bias_decay", "clip", "clip_by", "checkpoint_every", "sample_every", "eval_every", "eval_images", "evaluate", "stop_when", "best_by", "resident", "steps_per_call", "devices", "deterministic"}
 	codes := []string{"k", "lambda_vq", "beta", "codebook_lr"}
 	owns := map[string][]string{
 		"factorvae": {"beta_kl", "gamma_tc", "disc_width", "disc_layers", "disc_lr", "disc_beta1", "disc_beta2"}, "annealedvae": {"gamma_kl", "capacity", "anneal_steps"},

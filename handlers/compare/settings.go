@@ -54,7 +54,7 @@ func shown(f model.Field, c model.Config) string {
 // differing returns the fields whose values differ between the groups whose model has them.
 func differing(groups []report.Group) (fields []model.Field) {
 	for _, f := range model.Fields() {
-		if f.Name == "seed" || f.Name == "engine" || f.Group == "cadence" && f.Name != "eval_images" {
+		if f.Name == "seed" || f.Computing() || f.Group == "cadence" && f.Name != "eval_images" {
 			continue
 		}
 		values := map[string]bool{}

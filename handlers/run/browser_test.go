@@ -279,7 +279,7 @@ func TestFormFollowsTheModel(t *testing.T) {
 	b.Eval(`document.getElementById('k').dispatchEvent(new Event('change', {bubbles: true}))`)
 	b.Wait(text("[data-part=networks]"), "15,484,928 in encoder and decoder, 6,400 between them")
 	choose("hrr")
-	b.Wait(`[...document.querySelectorAll('[data-group]')].map((g) => g.dataset.group).join(' ')`, "run network objective optimizer ablation cadence")
+	b.Wait(`[...document.querySelectorAll('[data-group]')].map((g) => g.dataset.group).join(' ')`, "run network objective optimizer ablation cadence compute")
 	choose("qlae")
 	b.Wait(`document.getElementById('d') === null`, "true")
 	b.Wait(`document.getElementById('weight_decay').value`, "1")

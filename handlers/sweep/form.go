@@ -77,7 +77,7 @@ func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, ba
 		view.Vary = append(view.Vary, line)
 	}
 	for _, field := range model.Fields() {
-		if !slices.Contains([]string{"model", "dataset", "seed", "preset", "engine"}, field.Name) && field.Group != "cadence" {
+		if !slices.Contains([]string{"model", "dataset", "seed", "preset"}, field.Name) && !field.Computing() && field.Group != "cadence" {
 			view.FieldNames = append(view.FieldNames, ui.Choosable{Key: field.Name, Label: field.Label})
 		}
 	}

@@ -22,6 +22,8 @@ type benchCommand struct {
 	Seconds   float64 `default:"10" placeholder:"N" help:"seconds to measure"`
 	Engine    string  `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
 	Precision string  `default:"tf32" enum:"${precisions}" placeholder:"NAME" help:"precision of matrix products"`
+	Resident  string  `default:"auto" enum:"auto,always,never" placeholder:"WHEN" help:"keep the images on the device, as a run with this hyperparameter does: auto, always or never"`
+	PerCall   int     `name:"steps-per-call" default:"0" placeholder:"N" help:"training steps that one call of the engine takes; 0 uses 4 on a GPU and 1 on other engines"`
 	Profile   int     `default:"0" placeholder:"N" help:"print where the CPU engine spends its time, with its N most expensive steps"`
 	Simulate  int     `default:"0" placeholder:"N" help:"estimate the CPU engine's speed with N threads on N cores, by timing their parts one after another"`
 	Dataset   string  `default:"shapes3d-synthetic" placeholder:"NAME" help:"dataset for bench data"`
@@ -35,7 +37,10 @@ func (c *benchCommand) Run(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	cfg.Batch, cfg.Engine, cfg.Precision = c.Batch, c.Engine, c.Precision
+	cfg.Batch, cfg.Engine, cfg.Precision, cfg.StepsPerCall = c.Batch, c.Engine, c.Precision, c.PerCall
+	if err := cfg.Set("resident", c.Resident); err != nil {
+		return err
+	}
 	bad := cfg.Validate()
 	if bad == nil {
 		bad = model.Invalid{}

@@ -9,6 +9,17 @@ import (
 	"slotscope/model/bench"
 )
 
+func TestBenchFeedsAsTold(t *testing.T) {
+	code, out, errs := called(t, "bench", "train", "--batch", "2", "--seconds", "0.05", "--engine", "cpu", "--steps-per-call", "2", "--resident", "always", "--json")
+	var r bench.Result
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || r.StepsPerCall != 2 || !r.Resident {
+		t.Errorf("%d, %v: %s%s", code, err, out, errs)
+	}
+	if code, out, errs := called(t, "bench", "train", "--steps-per-call", "65"); code == 0 || !strings.Contains(out+errs, "65 is above the maximum 64") {
+		t.Errorf("%d, %s%s", code, out, errs)
+	}
+}
+
 // TestSimulatedThreads checks that simulated threads give a plausible step time and share of busy time, and that invalid options are rejected
 // with a reason.
 func TestSimulatedThreads(t *testing.T) {

@@ -271,6 +271,12 @@ func (w evalWork) evaluate(ctx context.Context, s subject) (evaluate.Result, err
 	return w.evaluateFile(ctx, s.checkpoint, file)
 }
 
+// exactly returns the engine settings to measure a run's model on an engine: its own, with a precision for evaluation.
+func exactly(c model.Config, engine string) model.Config {
+	c.Engine, c.Precision = engine, c.Exact()
+	return c
+}
+
 // evaluateFile evaluates a loaded checkpoint; name identifies it in messages.
 func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint.File) (evaluate.Result, error) {
 	o := w.o
@@ -290,7 +296,7 @@ func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint
 			defer o.Rest.Close()
 		}
 	}
-	engine, err := compute.OpenFor(w.engine, file.Config.Exact())
+	engine, err := compute.OpenFor(exactly(file.Config, w.engine))
 	if err != nil {
 		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", w.engine, err)
 	}

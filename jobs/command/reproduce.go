@@ -120,7 +120,7 @@ func repeatRuns(ctx context.Context, env environment, old report.Results, dataDi
 	again, all := map[string]report.Entry{}, scored(old.Runs)
 	for i, r := range all {
 		cfg := r.Config
-		cfg.Engine = engine
+		cfg.Engine, cfg.Devices = engine, 0 // this machine may have fewer
 		if err := cfg.Validate().OrNil(); err != nil {
 			return nil, fmt.Errorf("run %s of the report: %w", r.ID, err)
 		}

@@ -36,7 +36,7 @@ func (c *verifyCommand) Run(ctx context.Context, env environment) error {
 
 // remeasure checks the examples and scores of a bundle and adds the differences to its problems.
 func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, dataDir string, scores bool, tolerance float64) (measured *model.Scores, err error) {
-	examples, err := compute.OpenFor(engine, o.File.Config.Exact())
+	examples, err := compute.OpenFor(exactly(o.File.Config, engine))
 	if err != nil {
 		return nil, fmt.Errorf("opening engine %q: %w", engine, err)
 	}

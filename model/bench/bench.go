@@ -58,7 +58,7 @@ var image = ae.Image{H: 64, W: 64, C: 3}
 
 func (o Options) open(cfg model.Config) (*compute.Engine, error) {
 	if o.Threads == 0 {
-		return compute.OpenFor(cfg.Engine, cfg.Precision)
+		return compute.OpenFor(cfg)
 	}
 	b := cpu.Simulate(o.Threads)
 	if b == nil {
@@ -73,10 +73,7 @@ func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	how, err := train.FeedingOf(engine.Name, 0, 0) // as for a dataset that fits
-	if err != nil {
-		return Result{}, err
-	}
+	how := train.FeedingOf(cfg, engine.Name, 0, 0) // as for a dataset that fits
 	t, err := train.New(cfg, image, engine)
 	if err != nil {
 		return Result{}, err

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"slotscope/model"
-	"slotscope/model/learn/train"
 )
 
 // TestEveryModelIsMeasured measures every model, with and without codes, with each way of feeding steps.
@@ -12,22 +11,20 @@ func TestEveryModelIsMeasured(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		for _, fed := range []struct {
 			resident string
-			steps    string
+			steps    int
 			perCall  int
-		}{{"", "", 1}, {"always", "2", 2}} {
+		}{{"", 0, 1}, {model.Always, 2, 2}} {
 			t.Run(name+fed.resident, func(t *testing.T) {
-				t.Setenv(train.ResidentEnv, fed.resident)
-				t.Setenv(train.StepsEnv, fed.steps)
 				cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 				if err != nil {
 					t.Fatal(err)
 				}
-				cfg.Batch, cfg.Engine = 2, "cpu"
+				cfg.Batch, cfg.Engine, cfg.Resident, cfg.StepsPerCall = 2, "cpu", fed.resident, fed.steps
 				r, err := Train(t.Context(), cfg, Options{Seconds: 0.01})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Model != name || r.StepsPerCall != fed.perCall || r.Resident != (fed.resident == "always") || r.Count < fed.perCall || r.Count%fed.perCall != 0 {
+				if r.Model != name || r.StepsPerCall != fed.perCall || r.Resident != (fed.resident == model.Always) || r.Count < fed.perCall || r.Count%fed.perCall != 0 {
 					t.Errorf("training: %+v", r)
 				}
 				// the rate is that of all steps, the median is that of one step

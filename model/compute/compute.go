@@ -43,61 +43,61 @@ func Share(processes int) []string {
 
 // Open opens an engine by name, one of model.EngineNames. "auto" chooses an NVIDIA GPU if XLA can use one, else the CPU engine, and Why says
 // what was tried. An unknown name is a model.Invalid. Engines named "cpu" share one pool of workers.
-func Open(name string) (*Engine, error) { return OpenFor(name, model.TF32) }
+func Open(name string) (*Engine, error) { return OpenFor(model.Config{Engine: name}) }
 
-// OpenFor is like Open with a precision of products, one of model.PrecisionNames. A GPU is configured for it. On the CPU engine, graphs
+// OpenFor is like Open for a run: with its engine, its precision of products and, if asked for, deterministic results. A GPU is configured for it. On the CPU engine, graphs
 // request BF16 themselves. BF16x3 is a model.Invalid on other engines, or if float32 products are faster on this machine.
-func OpenFor(name, precision string) (*Engine, error) {
-	if precision == model.BF16x3 {
+func OpenFor(c model.Config) (*Engine, error) {
+	if c.Precision == model.BF16x3 {
 		if why, used := cpu.BF16x3(); !used {
 			return nil, model.Invalid{"precision": "bf16x3 is not faster on this machine; choose float32. " + why}
 		}
 	}
-	e, err := openNamed(name, precision)
+	e, err := openNamed(c)
 	switch {
 	case err != nil:
-	case precision == model.BF16x3 && e.Name != "cpu":
+	case c.Precision == model.BF16x3 && e.Name != "cpu":
 		e.Finalize()
 		return nil, model.Invalid{"precision": fmt.Sprintf("bf16x3 needs the CPU engine, but the engine is %s; choose tf32 or float32", e.Name)}
-	case precision == model.BF16x3:
+	case c.Precision == model.BF16x3:
 		why, _ := cpu.BF16x3()
 		e.Why += " " + why
-	case precision == model.BF16 && e.Name == "cpu":
+	case c.Precision == model.BF16 && e.Name == "cpu":
 		e.Why += " " + cpu.BF16()
 	}
 	return e, err
 }
 
-func openNamed(name, precision string) (*Engine, error) {
-	switch name {
+func openNamed(c model.Config) (*Engine, error) {
+	switch c.Engine {
 	case "auto", "":
-		return auto(here(context.Background()), precision)
+		return auto(here(context.Background()), c)
 	case "cpu":
-		return openCPU("The CPU engine was requested", precision)
+		return openCPU("The CPU engine was requested", c.Precision)
 	case "go":
 		return openGo()
 	case "xla:cpu":
 		return openXLACPU()
 	case "xla:cuda":
-		return openCUDA(here(context.Background()), "XLA on an NVIDIA GPU was requested", precision)
+		return openCUDA(here(context.Background()), "XLA on an NVIDIA GPU was requested", c)
 	}
-	return nil, model.Invalid{"engine": fmt.Sprintf("%q is not one of %s", name, strings.Join(model.EngineNames(), ", "))}
+	return nil, model.Invalid{"engine": fmt.Sprintf("%q is not one of %s", c.Engine, strings.Join(model.EngineNames(), ", "))}
 }
 
 // auto tries the detected GPU, then the CPU engine.
-func auto(found Report, precision string) (*Engine, error) {
+func auto(found Report, c model.Config) (*Engine, error) {
 	if missing := found.missing(); missing != "" {
-		e, err := openCPU(upper(missing), precision)
+		e, err := openCPU(upper(missing), c.Precision)
 		if err == nil {
 			e.Why += found.hint()
 		}
 		return e, err
 	}
-	e, err := openCUDA(found, "An NVIDIA GPU and XLA's plugin for it were found", precision)
+	e, err := openCUDA(found, "An NVIDIA GPU and XLA's plugin for it were found", c)
 	if err == nil {
 		return e, nil
 	}
-	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), precision)
+	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), c.Precision)
 }
 
 func openCPU(because, precision string) (*Engine, error) {

@@ -61,7 +61,7 @@ func TestOpenUnknown(t *testing.T) {
 func TestOpenForBF16x3(t *testing.T) {
 	var bad model.Invalid
 	if _, used := cpu.BF16x3(); !used {
-		if _, err := OpenFor("cpu", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "not faster on this machine; choose float32") {
+		if _, err := OpenFor(model.Config{Engine: "cpu", Precision: model.BF16x3}); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "not faster on this machine; choose float32") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -70,11 +70,11 @@ func TestOpenForBF16x3(t *testing.T) {
 		t.Fatal("no kernels in plain C")
 	}
 	defer undo()
-	e, err := OpenFor("cpu", model.BF16x3)
+	e, err := OpenFor(model.Config{Engine: "cpu", Precision: model.BF16x3})
 	if err != nil || !strings.Contains(e.Why, "Products in bf16x3 use") {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if _, err := OpenFor("go", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "needs the CPU engine, but the engine is go") {
+	if _, err := OpenFor(model.Config{Engine: "go", Precision: model.BF16x3}); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "needs the CPU engine, but the engine is go") {
 		t.Errorf("%v", err)
 	}
 }
@@ -134,7 +134,7 @@ func touch(t *testing.T, path string) string {
 func bare(t *testing.T) {
 	t.Helper()
 	for _, v := range []string{"PJRT_PLUGIN_LIBRARY_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XLA_FLAGS",
-		"GOPJRT_CUDA_CHECKS", "NVIDIA_TF32_OVERRIDE", InstallEnv, DeterministicEnv, gpu.PythonEnv, gpu.FolderEnv} {
+		"GOPJRT_CUDA_CHECKS", "NVIDIA_TF32_OVERRIDE", InstallEnv, gpu.PythonEnv, gpu.FolderEnv} {
 		t.Setenv(v, "")
 		os.Unsetenv(v)
 	}
@@ -147,7 +147,7 @@ var card = gpu.GPU{UUID: "GPU-1", Name: "NVIDIA L40S", Driver: "580.65.06"}
 func TestBrokenPluginFallsBackToTheCPU(t *testing.T) {
 	bare(t)
 	plugin := touch(t, filepath.Join(t.TempDir(), "pjrt_c_api_cuda_plugin.so"))
-	e, err := auto(Report{GPUs: []gpu.GPU{card}, Plugin: gpu.Plugin{Path: plugin, Data: "/data"}}, model.TF32)
+	e, err := auto(Report{GPUs: []gpu.GPU{card}, Plugin: gpu.Plugin{Path: plugin, Data: "/data"}}, model.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,20 +162,20 @@ func TestBrokenPluginFallsBackToTheCPU(t *testing.T) {
 
 func TestSettingsOfXLA(t *testing.T) {
 	for _, c := range []struct {
-		name, flags, precision, deterministic string
-		wantFlags, wantTF32                   string
+		name, flags, precision string
+		deterministic          bool
+		wantFlags, wantTF32    string
 	}{
-		{"no flags", "", model.TF32, "", "--xla_gpu_cuda_data_dir=/theirs", ""},
-		{"the user's folder stays", "--xla_gpu_cuda_data_dir=/mine", "", "", "--xla_gpu_cuda_data_dir=/mine", ""},
-		{"other flags stay", "--xla_dump_to=/x", model.TF32, "", "--xla_dump_to=/x --xla_gpu_cuda_data_dir=/theirs", ""},
-		{"float32", "", model.Float32, "", "--xla_gpu_cuda_data_dir=/theirs --xla_gpu_enable_triton_gemm=false", "0"},
-		{"repeatable", "", model.TF32, "1", "--xla_gpu_cuda_data_dir=/theirs --xla_gpu_deterministic_ops=true", ""},
+		{"no flags", "", "", false, "--xla_gpu_cuda_data_dir=/theirs", ""},
+		{"the user's folder stays", "--xla_gpu_cuda_data_dir=/mine", "", false, "--xla_gpu_cuda_data_dir=/mine", ""},
+		{"other flags stay", "--xla_dump_to=/x", "", false, "--xla_dump_to=/x --xla_gpu_cuda_data_dir=/theirs", ""},
+		{"float32", "", model.Float32, false, "--xla_gpu_cuda_data_dir=/theirs --xla_gpu_enable_triton_gemm=false", "0"},
+		{"repeatable", "", "", true, "--xla_gpu_cuda_data_dir=/theirs --xla_gpu_deterministic_ops=true", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bare(t)
 			os.Setenv("XLA_FLAGS", c.flags)
-			os.Setenv(DeterministicEnv, c.deterministic)
-			setXLA("/theirs", c.precision)
+			setXLA("/theirs", model.Config{Precision: c.precision, Deterministic: c.deterministic})
 			if got := os.Getenv("XLA_FLAGS"); got != c.wantFlags {
 				t.Errorf("XLA_FLAGS=%q, want %q", got, c.wantFlags)
 			}

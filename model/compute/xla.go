@@ -22,27 +22,24 @@ func init() { nohome.Restore() } // XLA's packages are initialised before this
 // InstallEnv is an environment variable that, if set, allows GoMLX to download missing XLA plugins.
 const InstallEnv = "SLOTSCOPE_XLA_INSTALL"
 
-// Environment variables for XLA on a GPU.
-const (
-	DeterministicEnv = "SLOTSCOPE_DETERMINISTIC"       // if set, a run gives bitwise identical results on the same GPU, but is slower
-	preallocateEnv   = "XLA_PYTHON_CLIENT_PREALLOCATE" // "true" to allocate memory at the start; JAX uses the same name
-)
+// preallocateEnv is "true" to allocate a GPU's memory at the start; JAX uses the same name.
+const preallocateEnv = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
 // memoryFraction is the default share of a GPU's memory that a run may use, assuming it has the GPU to itself.
 const memoryFraction = 0.92
 
 // setXLA configures XLA through environment variables before a plugin is loaded: the folder of CUDA's compiler library, the precision of
 // products, and whether results must be deterministic. Existing values are kept.
-func setXLA(data, precision string) {
+func setXLA(data string, c model.Config) {
 	os.Setenv("GOPJRT_CUDA_CHECKS", "0") // otherwise go-xla 0.1.4 uses its author's data folder
 	if data != "" {
 		addFlag("--xla_gpu_cuda_data_dir=", data)
 	}
-	if precision == model.Float32 {
+	if c.Precision == model.Float32 {
 		setDefault("NVIDIA_TF32_OVERRIDE", "0") // read by cuBLAS and cuDNN
 		addFlag("--xla_gpu_enable_triton_gemm=", "false")
 	}
-	if os.Getenv(DeterministicEnv) != "" {
+	if c.Deterministic {
 		addFlag("--xla_gpu_deterministic_ops=", "true")
 	}
 }
@@ -76,7 +73,7 @@ func clientOptions() pjrt.NamedValuesMap {
 }
 
 // openCUDA opens XLA with the plugin that was found.
-func openCUDA(found Report, because, precision string) (*Engine, error) {
+func openCUDA(found Report, because string, c model.Config) (*Engine, error) {
 	if found.missing() != "" && !installAllowed() {
 		return nil, fmt.Errorf("cannot use XLA on an NVIDIA GPU: %s.%s", found.missing(), found.hint())
 	}
@@ -84,12 +81,12 @@ func openCUDA(found Report, because, precision string) (*Engine, error) {
 	if config == "" {
 		config = "cuda"
 	}
-	setXLA(found.Plugin.Data, precision)
+	setXLA(found.Plugin.Data, c)
 	b, err := openXLA(config, clientOptions())
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Backend: b, Name: "xla:cuda", Why: fmt.Sprintf("%s: %s.", because, found.described(precision))}, nil
+	return &Engine{Backend: b, Name: "xla:cuda", Why: fmt.Sprintf("%s: %s.", because, found.described(c.Precision))}, nil
 }
 
 func openXLACPU() (*Engine, error) {

@@ -115,12 +115,25 @@ func TestStages(t *testing.T) {
 		{run(model.Finished, func(f *Found) { f.Scores.Metrics = nil }), Unmeasured, ""},
 		{run(model.Finished, func(f *Found) { f.Scores.Metrics, f.Problem = nil, "no factors" }), Failed, "no factors"},
 		{run(model.Finished, func(f *Found) { f.Run.Config.Steps = 70 }), Failed, "changed"},
-		{run(model.Finished, func(f *Found) { f.Run.Config.Engine = "xla:cuda" }), Done, ""},
+		{run(model.Finished, func(f *Found) { f.Run.Config.Engine, f.Run.Config.Devices = "xla:cuda", 2 }), Done, ""},
 	} {
 		s := p.Look(c.l.find).Items[0]
 		if s.Stage != c.stage || !strings.Contains(s.Problem, c.problem) || (c.problem == "") != (s.Problem == "") {
 			t.Errorf("stage %q problem %q, want %q %q", s.Stage, s.Problem, c.stage, c.problem)
 		}
+	}
+}
+
+// A run's ID depends on what it learns, not on how it is computed.
+func TestRunIDs(t *testing.T) {
+	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := RunID(cfg)
+	cfg.Engine, cfg.Resident, cfg.StepsPerCall, cfg.Devices, cfg.Deterministic = "cpu", model.Never, 2, 4, true
+	if got := RunID(cfg); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

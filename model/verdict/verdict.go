@@ -2,11 +2,7 @@
 // verdict and lists the rules; alerts and early stopping use the same rules.
 package verdict
 
-import (
-	"slices"
-
-	"slotscope/model"
-)
+import "slotscope/model"
 
 // Kind is the rules' judgement of a run.
 type Kind string
@@ -96,7 +92,7 @@ func (p Progress) last() (step int) {
 // the number of steps if the learning rate does not depend on it.
 func SameConfiguration(a, b model.Config) bool {
 	for _, f := range model.Fields() {
-		ignored := f.Group == "cadence" || slices.Contains([]string{"seed", "engine"}, f.Name) || f.Name == "steps" && a.LRSchedule == ""
+		ignored := f.Group == "cadence" || f.Computing() || f.Name == "seed" || f.Name == "steps" && a.LRSchedule == ""
 		if !ignored && f.Get(a) != f.Get(b) {
 			return false
 		}

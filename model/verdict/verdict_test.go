@@ -211,6 +211,9 @@ func TestSameConfiguration(t *testing.T) {
 	}{
 		{"itself", func(*model.Config) {}, true},
 		{"seed, engine, cadence", func(c *model.Config) { c.Seed, c.Engine, c.EvalEvery, c.SampleEvery = 7, "xla:cuda", 3, 4 }, true},
+		{"computation", func(c *model.Config) {
+			c.Resident, c.StepsPerCall, c.Devices, c.Deterministic = model.Never, 8, 2, true
+		}, true},
 		{"steps", func(c *model.Config) { c.Steps *= 2 }, true},
 		{"learning rate", func(c *model.Config) { c.LR *= 2 }, false},
 		{"slots", func(c *model.Config) { c.M++ }, false},

@@ -52,6 +52,7 @@ var groupTexts = map[string][2]string{
 	"objective": {"Objective", "Weights of the loss terms."},
 	"optimizer": {"Optimizer", "AdamW and gradient clipping."},
 	"ablation":  {"Ablations", "Variants the paper tried: components added or removed."},
+	"compute":   {"Computation", "How batches reach the engine. Results stay the same up to rounding."},
 	"cadence":   {"Cadence", "How often the run saves checkpoints, reconstructs samples and measures."},
 }
 

@@ -187,11 +187,11 @@ func TestOutOfMemory(t *testing.T) {
 		{"Out of memory", Use{Batch: 1, Parameters: 1e6, Total: 2 * gib}, "The GPU's memory of 2.0 GiB is too small for this network even with a batch of one image. Try a smaller preset."},
 		// In addition to 12 GiB of images, 62 of the 512 fit.
 		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 12 * gib},
-			"The GPU's memory of 24.0 GiB is too small for a batch of 512 images in addition to the dataset of 12.0 GiB; 32 should fit. Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."},
+			"The GPU's memory of 24.0 GiB is too small for a batch of 512 images in addition to the dataset of 12.0 GiB; 32 should fit. A run with resident=never keeps the dataset on the host, which leaves the GPU's memory to the batch."},
 		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 24 * gib},
-			"The GPU's memory of 24.0 GiB is too small for this network in addition to the dataset of 24.0 GiB even with a batch of one image. Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."},
+			"The GPU's memory of 24.0 GiB is too small for this network in addition to the dataset of 24.0 GiB even with a batch of one image. A run with resident=never keeps the dataset on the host, which leaves the GPU's memory to the batch."},
 		{wants, Use{Batch: 128, Parameters: 16777216, Total: 24 * gib, Dataset: 48 * gib, Copying: true},
-			"The GPU's memory of 24.0 GiB is too small for the dataset of 48.0 GiB, which takes twice that while it is copied; a batch of 128 images was not tried. Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."},
+			"The GPU's memory of 24.0 GiB is too small for the dataset of 48.0 GiB, which takes twice that while it is copied; a batch of 128 images was not tried. A run with resident=never keeps the dataset on the host, which leaves the GPU's memory to the batch."},
 	} {
 		got, ok := OutOfMemory(c.complaint, c.use)
 		if got != c.want || ok != (c.want != "") {

@@ -40,7 +40,7 @@ func OutOfMemory(complaint string, u Use) (sentence string, ok bool) {
 	}
 	if u.Dataset > 0 {
 		beside = fmt.Sprintf(" in addition to the dataset of %s", gibibytes(u.Dataset))
-		elsewhere = " Set SLOTSCOPE_RESIDENT=never to keep the dataset on the host, which leaves the GPU's memory to the batch."
+		elsewhere = " A run with resident=never keeps the dataset on the host, which leaves the GPU's memory to the batch."
 	}
 	if u.Copying {
 		return fmt.Sprintf("The GPU's memory%s is too small for the dataset of %s, which takes twice that while it is copied; a batch of %d images was not tried.%s",

@@ -12,20 +12,21 @@ import (
 // A run whose condition holds ends as finished, records the reason and saves a checkpoint; when resumed, it trains every step.
 func TestStopsEarly(t *testing.T) {
 	for _, c := range []struct {
-		name, when, steps string // steps per call
-		at                int    // earliest final step
-		says              string
+		name, when string
+		steps      int // per call
+		at         int // earliest final step
+		says       string
 	}{
-		{"limit", "psnr>99, loss>0@7", "1", 7, "by stop_when total>0@7: total is "},
-		{"limit within a call of several steps", "loss>0@7", "4", 7, "by stop_when total>0@7: total is "},
-		{"series of evaluations", "psnr>0", "1", 10, "by stop_when psnr/eval>0: psnr/eval is "},
+		{"limit", "psnr>99, loss>0@7", 1, 7, "by stop_when total>0@7: total is "},
+		{"limit within a call of several steps", "loss>0@7", 4, 7, "by stop_when total>0@7: total is "},
+		{"series of evaluations", "psnr>0", 1, 10, "by stop_when psnr/eval>0: psnr/eval is "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "limit" {
 				expect.Long(t) // a simpler case than the next
 			}
-			t.Setenv(StepsEnv, c.steps)
 			cfg := little(t, "hrr")
+			cfg.StepsPerCall = c.steps
 			cfg.Steps, cfg.EvalEvery, cfg.StopWhen, cfg.LRSchedule = 30, 10, c.when, ""
 			f := create(t, cfg)
 			if err := runIn(t.Context(), f); err != nil {

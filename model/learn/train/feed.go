@@ -1,10 +1,9 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"time"
 
 	"slotscope/model"
@@ -13,49 +12,34 @@ import (
 	"slotscope/model/data"
 )
 
-// Environment variables that set how batches reach the engine. They do not change the results.
-const (
-	ResidentEnv = "SLOTSCOPE_RESIDENT"       // "always" or "never" keep the dataset on the device; by default, if it fits
-	StepsEnv    = "SLOTSCOPE_STEPS_PER_CALL" // gradient steps per call of the engine, 1 to 64
-)
-
 const (
 	residentShare = 0.4 // share of a GPU's memory that a dataset may take; copying it there needs twice that
 	gpuSteps      = 4   // steps per call on a GPU
-	mostSteps     = 64  // maximum steps per call, since the graph grows with them
 
 	partBytes = 128 << 20 // bytes of a dataset copied to a device at once
 )
 
-// Feeding describes how batches reach an engine.
+// Feeding describes how batches reach an engine. It does not change the results.
 type Feeding struct {
 	Resident bool // the dataset is on the device, and steps gather from it
-	Insist   bool // Resident is set by the environment
+	Insist   bool // Resident is required
 	Steps    int  // gradient steps per call
 }
 
-// FeedingOf returns how to feed an engine with a dataset of so many bytes; total is the GPU's memory in bytes, −1 if unknown.
-// It returns a model.Invalid for invalid environment variables.
-func FeedingOf(engine string, bytes, total int64) (Feeding, error) {
+// FeedingOf returns how a run feeds an engine with a dataset of so many bytes; total is the GPU's memory in bytes, −1 if unknown.
+func FeedingOf(c model.Config, engine string, bytes, total int64) Feeding {
 	f := Feeding{Steps: 1}
 	if engine == "xla:cuda" {
 		f.Resident, f.Steps = float64(bytes) <= residentShare*float64(total), gpuSteps
 	}
-	switch v := os.Getenv(ResidentEnv); v {
-	case "":
-	case "always", "never":
-		f.Resident, f.Insist = v == "always", true
-	default:
-		return f, model.Invalid{ResidentEnv: fmt.Sprintf("%q is not supported; use always or never", v)}
+	if c.Resident != "" {
+		f.Resident, f.Insist = c.Resident == model.Always, true
 	}
-	if v := os.Getenv(StepsEnv); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 || n > mostSteps {
-			return f, model.Invalid{StepsEnv: fmt.Sprintf("%q is not a number from 1 to %d", v, mostSteps)}
-		}
-		f.Steps = n
+	if c.Devices > 1 {
+		f.Resident = false // every device would need a copy
 	}
-	return f, nil
+	f.Steps = cmp.Or(c.StepsPerCall, f.Steps)
+	return f
 }
 
 // place copies the dataset to the device if it is to be resident, and sets the steps per call.
@@ -65,13 +49,7 @@ func (s *session) place(ctx context.Context) error {
 		total = gpu.Total()
 	}
 	bytes := s.bytes()
-	how, err := FeedingOf(s.engine.Name, bytes, total)
-	if err != nil {
-		return err
-	}
-	if s.trainer.spread != nil {
-		how.Resident = false // every device would need a copy
-	}
+	how := FeedingOf(s.cfg, s.engine.Name, bytes, total)
 	if how.Resident {
 		s.copying = true
 		err := s.upload(ctx, bytes)

@@ -39,13 +39,16 @@ func TestFeedingChangesNothing(t *testing.T) {
 			if err := runIn(t.Context(), plain); err != nil {
 				t.Fatal(err)
 			}
-			for _, fed := range []struct{ resident, steps string }{{"never", "4"}, {"always", "1"}, {"always", "4"}} {
-				t.Run(fmt.Sprintf("resident %s, %s steps a call", fed.resident, fed.steps), func(t *testing.T) {
-					if fed.resident == "never" || fed.steps == "1" {
+			for _, fed := range []struct {
+				resident string
+				steps    int
+			}{{model.Never, 4}, {model.Always, 1}, {model.Always, 4}} {
+				t.Run(fmt.Sprintf("resident %s, %d steps a call", fed.resident, fed.steps), func(t *testing.T) {
+					if fed.resident == model.Never || fed.steps == 1 {
 						expect.Long(t) // the last case covers all options together
 					}
-					t.Setenv(ResidentEnv, fed.resident)
-					t.Setenv(StepsEnv, fed.steps)
+					cfg := cfg
+					cfg.Resident, cfg.StepsPerCall = fed.resident, fed.steps
 					whole, pieces := create(t, cfg), create(t, cfg)
 					if err := runIn(t.Context(), whole); err != nil {
 						t.Fatal(err)
@@ -192,37 +195,29 @@ func TestUploadCopiesEveryImage(t *testing.T) {
 	}
 }
 
-// FeedingOf depends on engine, memory and environment.
+// FeedingOf depends on engine, memory and configuration.
 func TestFeeding(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
-		engine, resident, steps string
-		bytes, total            int64
-		want, insist            bool
-		perCall                 int
-		fails                   bool
+		engine, resident string
+		steps, devices   int
+		bytes, total     int64
+		want, insist     bool
+		perCall          int
 	}{
 		{engine: "xla:cuda", bytes: 6 * gib, total: 16 * gib, want: true, perCall: gpuSteps},
 		{engine: "xla:cuda", bytes: 7 * gib, total: 16 * gib, perCall: gpuSteps},
 		{engine: "xla:cuda", bytes: 1, total: -1, perCall: gpuSteps},
-		{engine: "xla:cuda", bytes: 1, total: 16 * gib, resident: "never", insist: true, perCall: gpuSteps},
-		{engine: "xla:cuda", bytes: 7 * gib, total: 8 * gib, resident: "always", want: true, insist: true, steps: "16", perCall: 16},
+		{engine: "xla:cuda", bytes: 1, total: 16 * gib, resident: model.Never, insist: true, perCall: gpuSteps},
+		{engine: "xla:cuda", bytes: 6 * gib, total: 16 * gib, devices: 2, perCall: gpuSteps},
+		{engine: "xla:cuda", bytes: 7 * gib, total: 8 * gib, resident: model.Always, want: true, insist: true, steps: 16, perCall: 16},
 		{engine: "xla:cpu", bytes: 1, total: -1, perCall: 1},
 		{engine: "cpu", bytes: 1, total: -1, perCall: 1},
-		{engine: "cpu", bytes: 1, total: -1, resident: "always", steps: "2", want: true, insist: true, perCall: 2},
-		{engine: "cpu", resident: "yes", fails: true},
-		{engine: "cpu", steps: "0", fails: true},
-		{engine: "cpu", steps: "65", fails: true},
-		{engine: "cpu", steps: "four", fails: true},
+		{engine: "cpu", bytes: 1, total: -1, resident: model.Always, steps: 2, want: true, insist: true, perCall: 2},
 	} {
-		t.Setenv(ResidentEnv, c.resident)
-		t.Setenv(StepsEnv, c.steps)
-		got, err := FeedingOf(c.engine, c.bytes, c.total)
-		var invalid model.Invalid
-		if c.fails != errors.As(err, &invalid) {
-			t.Errorf("%+v: %v", c, err)
-		}
-		if want := (Feeding{c.want, c.insist, c.perCall}); !c.fails && got != want {
+		cfg := model.Config{Resident: c.resident, StepsPerCall: c.steps, Devices: c.devices}
+		got := FeedingOf(cfg, c.engine, c.bytes, c.total)
+		if want := (Feeding{c.want, c.insist, c.perCall}); got != want {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}

@@ -26,7 +26,7 @@ func losses(t *testing.T, cfg model.Config, steps int) (total, norm []float64) {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	engine, err := compute.OpenFor("cpu", cfg.Precision)
+	engine, err := compute.OpenFor(model.Config{Engine: "cpu", Precision: cfg.Precision})
 	if err != nil {
 		t.Fatal(err)
 	}

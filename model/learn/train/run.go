@@ -129,7 +129,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.sampler, err = data.NewSampler(s.cfg.Seed, s.cfg.Batch, info.Len); err != nil {
 		return err
 	}
-	if s.engine, err = compute.OpenFor(s.cfg.Engine, s.cfg.Precision); err != nil {
+	if s.engine, err = compute.OpenFor(s.cfg); err != nil {
 		return fmt.Errorf("opening engine %q: %w", s.cfg.Engine, err)
 	}
 	s.status.Engine, s.status.EngineWhy = s.engine.Name, s.engine.Why
@@ -139,7 +139,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.trainer, err = New(s.cfg, ae.Image{H: info.H, W: info.W, C: info.C}, s.engine); err != nil {
 		return err
 	}
-	devices, err := devicesOf(s.engine.Backend, s.cfg.Batch)
+	devices, err := devicesOf(s.engine.Backend, s.cfg)
 	if err != nil {
 		return err
 	}

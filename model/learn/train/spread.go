@@ -2,8 +2,6 @@ package train
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/distributed"
@@ -12,27 +10,11 @@ import (
 	"slotscope/model"
 )
 
-// DevicesEnv is the environment variable for the number of this machine's devices that share every batch of a run: a number or "all". It
-// changes the results only by rounding.
-const DevicesEnv = "SLOTSCOPE_DEVICES"
-
-// devicesOf returns how many of an engine's devices share each batch.
-func devicesOf(engine backends.Backend, batch int) (int, error) {
-	text := os.Getenv(DevicesEnv)
-	if text == "" {
-		return 1, nil
-	}
-	n, err := strconv.Atoi(text)
-	if text == "all" {
-		n, err = engine.NumDevices(), nil
-	}
-	switch {
-	case err != nil || n < 1:
-		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%q is not a number of devices; use a number from 1, or all", text)}
-	case n > engine.NumDevices():
-		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices requested, but the engine has %d", n, engine.NumDevices())}
-	case batch%n != 0:
-		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices cannot share a batch of %d images equally; choose a divisor of the batch size", n, batch)}
+// devicesOf returns how many of an engine's devices share each batch; it returns a model.Invalid if the engine has fewer.
+func devicesOf(engine backends.Backend, c model.Config) (int, error) {
+	n := max(1, c.Devices)
+	if n > engine.NumDevices() {
+		return 0, model.Invalid{"devices": fmt.Sprintf("%d devices requested, but the engine has %d", n, engine.NumDevices())}
 	}
 	return n, nil
 }

@@ -146,18 +146,14 @@ func TestSharedStepIsAProgramOfXLA(t *testing.T) {
 func TestHowManyDevices(t *testing.T) {
 	four := lower.New(4)
 	for _, c := range []struct {
-		env   string
-		batch int
-		want  int
-		bad   string
+		devices, want int
+		bad           string
 	}{
-		{"", 7, 1, ""}, {"1", 7, 1, ""}, {"2", 8, 2, ""}, {"all", 8, 4, ""},
-		{"3", 8, 0, "cannot share a batch of 8 images equally"}, {"8", 8, 0, "the engine has 4"}, {"many", 8, 0, "not a number of devices"}, {"0", 8, 0, "not a number of devices"},
+		{0, 1, ""}, {1, 1, ""}, {2, 2, ""}, {4, 4, ""}, {8, 0, "devices: 8 devices requested, but the engine has 4"},
 	} {
-		t.Setenv(DevicesEnv, c.env)
-		n, err := devicesOf(four, c.batch)
+		n, err := devicesOf(four, model.Config{Devices: c.devices})
 		if n != c.want || (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) {
-			t.Errorf("%q for a batch of %d: %d, %v", c.env, c.batch, n, err)
+			t.Errorf("%d devices: %d, %v", c.devices, n, err)
 		}
 	}
 }

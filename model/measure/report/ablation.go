@@ -68,7 +68,7 @@ func (s Section) Ablations() []Ablation {
 
 func sameButAblation(a, b model.Config) bool {
 	for _, f := range model.Fields() {
-		if !turnable(f) && f.Group != "cadence" && f.Name != "seed" && f.Name != "engine" && f.Get(a) != f.Get(b) {
+		if !turnable(f) && f.Group != "cadence" && f.Name != "seed" && !f.Computing() && f.Get(a) != f.Get(b) {
 			return false
 		}
 	}

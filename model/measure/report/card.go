@@ -102,7 +102,7 @@ func (g Group) changed() string {
 	return strings.Join(words, ", ")
 }
 
-// changedFields are the fields in which a configuration differs from its preset's defaults, except seed and engine.
+// changedFields are the fields in which a configuration differs from its preset's defaults, except the seed and how it was computed.
 func changedFields(c model.Config) []model.Field {
 	def, err := model.Default(c.Model, c.Preset, c.Dataset)
 	if err != nil {
@@ -110,7 +110,7 @@ func changedFields(c model.Config) []model.Field {
 	}
 	var changed []model.Field
 	for _, f := range model.Fields() {
-		if f.Name != "seed" && f.Name != "engine" && f.Get(c) != f.Get(def) {
+		if f.Name != "seed" && !f.Computing() && f.Get(c) != f.Get(def) {
 			changed = append(changed, f)
 		}
 	}

@@ -148,8 +148,8 @@ func (e Entry) sameBut() model.Config {
 
 // SameBut is a run's configuration without the fields that may differ between seeds of a group: seed, engine and cadences.
 func SameBut(r model.Run) model.Config {
-	c := r.Config
-	c.Seed, c.Engine, c.CheckpointEvery, c.SampleEvery, c.EvalEvery, c.Evaluate = 0, "", 0, 0, 0, ""
+	c := r.Config.WithoutComputing()
+	c.Seed, c.CheckpointEvery, c.SampleEvery, c.EvalEvery, c.Evaluate = 0, 0, 0, 0, ""
 	return c
 }
 
@@ -243,10 +243,10 @@ func byPaper(a, b Group) int {
 	return compareConfigs(a.Config, b.Config)
 }
 
-// seedless is a configuration without seed and engine.
+// seedless is a configuration without the seed and how it is computed.
 func seedless(c model.Config) model.Config {
-	c.Seed, c.Engine = 0, ""
-	return c
+	c.Seed = 0
+	return c.WithoutComputing()
 }
 
 // settingPlaces numbers the settings of runs in the paper's order; settings that compare equal share a number. It compares settings
@@ -284,7 +284,7 @@ func rank(order []string, name string) int {
 
 // compareConfigs orders settings of one model: the unmodified model first, then ablations in the paper's order; numbers by size.
 func compareConfigs(a, b model.Config) int {
-	if a.Seed, a.Engine = b.Seed, b.Engine; a == b {
+	if seedless(a) == seedless(b) {
 		return 0 // fast path: most runs are seeds of the same configuration
 	}
 	if by := cmp.Compare(ablated(a), ablated(b)); by != 0 {
@@ -293,7 +293,7 @@ func compareConfigs(a, b model.Config) int {
 	fields := model.Fields()
 	for _, group := range []string{"ablation", "network", "objective", "optimizer", "run"} {
 		for _, f := range fields {
-			if f.Group != group || f.Name == "seed" || f.Name == "engine" {
+			if f.Group != group || f.Name == "seed" || f.Computing() {
 				continue
 			}
 			x, y := f.Get(a), f.Get(b)
@@ -357,7 +357,7 @@ func Differing(configs []model.Config) []string {
 	}
 	presets := different(configs, mustField("preset").Get)
 	for _, f := range model.Fields() {
-		if f.Name == "seed" || f.Name == "engine" || f.Group == "cadence" && f.Name != "eval_images" {
+		if f.Name == "seed" || f.Computing() || f.Group == "cadence" && f.Name != "eval_images" {
 			continue
 		}
 		if different(configs, func(c model.Config) string {

@@ -166,6 +166,7 @@ func TestGroupsTellSettingsApart(t *testing.T) {
 	plain := func(c *model.Config) { c.LambdaCB = 0.001 }
 	bare := func(c *model.Config) { c.NoDenoiser = true }
 	w.add("hrr", "shapes3d", 0, 0.8, 40, plain).Run.Config.Engine = "xla:cuda"
+	w.entries[0].Run.Config.StepsPerCall = 8
 	w.add("hrr", "shapes3d", 0, 0.7, 39, plain).Run.Created = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC) // the same seed, later
 	w.add("hrr", "shapes3d", 0, 0.6, 38, bare)
 	w.add("hrr", "shapes3d", 1, 0.5, 37, bare)

@@ -21,7 +21,9 @@ var (
 // looser is the factor on the tolerance for products that are less precise than float32.
 var looser = 1.0
 
-var opened = sync.OnceValues(func() (*compute.Engine, error) { return compute.OpenFor(engineName, precision) })
+var opened = sync.OnceValues(func() (*compute.Engine, error) {
+	return compute.OpenFor(model.Config{Engine: engineName, Precision: precision})
+})
 
 func engine(t *testing.T) backends.Backend {
 	t.Helper()

@@ -60,7 +60,9 @@ func TestParityInBF16x3(t *testing.T) {
 	usual := opened
 	defer func() { opened, looser = usual, 1 }()
 	looser = 1.5 // HRR's largest is 0.4, BioAE's 0.99
-	opened = sync.OnceValues(func() (*compute.Engine, error) { return compute.OpenFor("cpu", model.BF16x3) })
+	opened = sync.OnceValues(func() (*compute.Engine, error) {
+		return compute.OpenFor(model.Config{Engine: "cpu", Precision: model.BF16x3})
+	})
 	holdToPyTorch(t, "tripod")
 }
 

@@ -222,7 +222,7 @@ func label(all []candidate) error {
 	for _, f := range model.FieldsOf(all[0].cfg.Model) {
 		other := slices.IndexFunc(all, func(c candidate) bool { return f.Get(c.cfg) != f.Get(all[0].cfg) })
 		switch {
-		case other < 0 || f.Name == "seed" || f.Name == "engine" || f.Group == "cadence":
+		case other < 0 || f.Name == "seed" || f.Computing() || f.Group == "cadence":
 		case f.Name == "model" || f.Name == "dataset":
 			return fmt.Errorf("%s and %s differ in their %s", all[0].id, all[other].id, f.Name)
 		default:
