@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"slotscope/handlers/handlertest"
 	"testing"
 
@@ -143,4 +144,26 @@ func TestAddInBrowser(t *testing.T) {
 	b.Wait(`document.querySelector('[data-testid="rest"]')?.textContent`, "own[not(factor_0=0)]")
 	b.enter("part-name", "zeros")
 	b.Wait(`document.querySelector("#zeros h2 a")?.textContent`, "zeros")
+}
+
+// TestPreviewByKeyboard previews an ambiguous file, chooses its arrays, and adds it, by keyboard alone.
+func TestPreviewByKeyboard(t *testing.T) {
+	sets := builtIn(t)
+	path := npzFile(t, map[string]string{"a": "(1, 64, 64)", "b": "(1, 64, 64)"}, map[string][]byte{"a": make([]byte, 64*64), "b": bytes.Repeat([]byte{200}, 64*64)})
+	b := openDatasetBrowser(t, sets)
+	b.Open("/datasets")
+	b.Focus("#from")
+	b.Keys(path)
+	b.Focus(part("preview"))
+	b.Keys(kb.Enter)
+	b.Wait(`document.getElementById("images-error")?.textContent.includes("2 arrays")`, "true")
+	b.Wait(`location.hash`, "#add")
+	b.Focus("#images")
+	b.Keys("b")
+	b.Focus(part("preview"))
+	b.Keys(kb.Enter)
+	b.Wait(`document.querySelector('[data-testid="preview-images"]')?.naturalWidth`, "64")
+	b.Wait(`document.querySelector('[data-testid="preview-used"]').innerText`, "images: b, 1 × 64 × 64 of uint8")
+	b.enter("as", "bright")
+	b.Wait(`document.querySelector("#bright h2 a")?.textContent`, "bright")
 }

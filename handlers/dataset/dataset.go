@@ -28,6 +28,8 @@ type DatasetCatalogue interface {
 	// Entries lists all known datasets with their states. Entry returns one by name; the error wraps model.ErrNotFound if there is none.
 	Entries(ctx context.Context) []data.Entry
 	Entry(ctx context.Context, name string) (data.Entry, error)
+	// Preview reads the description and the first images of what a request would add. It writes nothing.
+	Preview(ctx context.Context, r data.Request) (data.Preview, error)
 	// Add queues a request and returns the name of the future dataset.
 	Add(ctx context.Context, r data.Request) (name string, err error)
 	// Stop interrupts adding a dataset and keeps the progress; the error wraps model.ErrConflict if it is not being added.

@@ -1,11 +1,14 @@
 package dataset
 
 import (
+	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"slotscope/handlers"
 	"slotscope/model"
@@ -13,16 +16,92 @@ import (
 	ui "slotscope/views/dataset"
 )
 
-// list draws every known dataset with a few of its images, its progress, or its source.
+// list draws every known dataset with a few of its images, its progress, or its source. With ?from= it also previews what adding that
+// would give.
 func (h Datasets) list(w http.ResponseWriter, r *http.Request) error {
-	return handlers.Draw(w, r, ui.Datasets(h.listView(r, data.Request{}, nil)))
+	asked := askedOf(r.URL.Query())
+	if asked.From == "" {
+		return handlers.Draw(w, r, ui.Datasets(h.listView(r, asked, nil)))
+	}
+	p, err := h.preview(r.Context(), asked)
+	var bad model.Invalid
+	if err != nil && !errors.As(err, &bad) {
+		return err
+	}
+	view := h.listView(r, asked, bad)
+	if bad != nil {
+		return handlers.DrawStatus(w, r, http.StatusUnprocessableEntity, ui.Datasets(view))
+	}
+	if view.Preview, err = previewView(p); err != nil {
+		return err
+	}
+	return handlers.Draw(w, r, ui.Datasets(view))
+}
+
+// askedOf reads the form's fields.
+func askedOf(q url.Values) data.Request {
+	field := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+	return data.Request{
+		Name: field("name"), From: field("from"),
+		Reading: data.Reading{Images: field("images"), Labels: field("labels"), Scale: field("scale"), Orientation: field("orientation")},
+	}
+}
+
+// previewTime limits a preview. Finding the range of brightness can take a pass over a large file.
+const previewTime = 20 * time.Second
+
+// previews limits previews to one at a time, since each may read a whole file.
+var previews = make(chan struct{}, 1)
+
+// preview reads what a request would add. Errors of the files are reported beside the path.
+func (h Datasets) preview(ctx context.Context, asked data.Request) (data.Preview, error) {
+	within, cancel := context.WithTimeout(ctx, previewTime)
+	defer cancel()
+	select {
+	case previews <- struct{}{}:
+		defer func() { <-previews }()
+	case <-within.Done():
+	}
+	p, err := data.Preview{}, within.Err()
+	if err == nil {
+		p, err = h.Catalogue.Preview(within, asked)
+	}
+	switch invalid := (model.Invalid{}); {
+	case err == nil, errors.As(err, &invalid):
+		return p, err
+	case ctx.Err() != nil:
+		return p, ctx.Err() // the client has gone
+	case within.Err() != nil:
+		return p, model.Invalid{"from": fmt.Sprintf("the preview took longer than %v; add the dataset without it, or run slotscope data preview", previewTime)}
+	}
+	return p, model.Invalid{"from": handlers.ErrorText(err)}
+}
+
+// previewView returns the view of a preview, with its images in the page.
+func previewView(p data.Preview) (*ui.PreviewView, error) {
+	shown := len(p.Images) / (p.Info.H * p.Info.W * p.Info.C)
+	columns := min(gridSide, max(1, shown))
+	sheet, err := encodePNG(p.Info.Picture(p.Images, columns, 1))
+	if err != nil {
+		return nil, err
+	}
+	return &ui.PreviewView{
+		DatasetCard: datasetCard(p.Info), Format: p.Format, Axes: p.Axes, Scaling: p.Scaling, Remarks: p.Remarks, Used: p.Used, Unused: p.Unused,
+		Sheet: "data:image/png;base64," + base64.StdEncoding.EncodeToString(sheet), Columns: columns, Shown: shown,
+		Unpacked: data.Bytes(int64(p.Info.Len) * int64(p.Info.H*p.Info.W*p.Info.C)),
+	}, nil
 }
 
 func (h Datasets) listView(r *http.Request, asked data.Request, bad model.Invalid) ui.DatasetsView {
-	view := ui.DatasetsView{From: asked.From, As: asked.Name, FromError: handlers.Sentence(bad["from"]), AsError: handlers.Sentence(bad["name"])}
-	for _, text := range []string{bad["dataset"], bad[""]} {
-		if text != "" && view.FromError == "" {
-			view.FromError = handlers.Sentence(text)
+	view := ui.DatasetsView{Add: ui.AddForm{
+		From: asked.From, Name: asked.Name, Images: asked.Images, Labels: asked.Labels, Scale: asked.Scale, Orientation: asked.Orientation, Errors: map[string]string{},
+	}}
+	for field, text := range bad {
+		view.Add.Errors[field] = handlers.Sentence(text)
+	}
+	for _, field := range []string{"dataset", ""} { // of the whole request
+		if view.Add.Errors["from"] == "" {
+			view.Add.Errors["from"] = view.Add.Errors[field]
 		}
 	}
 	for _, e := range h.Catalogue.Entries(r.Context()) {
@@ -44,6 +123,9 @@ func entryView(e data.Entry) ui.DatasetEntry {
 	v := ui.DatasetEntry{
 		DatasetCard: datasetCard(e.Info), State: string(e.State), Kind: string(e.Kind), Paths: e.Paths, Part: e.Part, Reason: handlers.Sentence(e.Reason), Holder: e.Holder,
 		Line: e.Work.String(), Stage: e.Work.Stage, Damaged: e.Work.Damaged != "" && e.State == data.Failed, Share: e.Work.Share(), Counted: e.Work.Of > 0,
+	}
+	if from := e.Request.From; e.State == data.Failed && from != "" && !strings.Contains(from, "://") {
+		v.Again = ui.PreviewURL(from, e.Request.Name, e.Request.Images, e.Request.Labels, e.Request.Scale, e.Request.Orientation)
 	}
 	if e.Disk > 0 && e.Kind != data.Part {
 		v.Disk = data.Bytes(e.Disk)
@@ -75,7 +157,7 @@ func (h Datasets) add(w http.ResponseWriter, r *http.Request) error {
 	if err := handlers.ReadForm(w, r); err != nil {
 		return err
 	}
-	asked := data.Request{Name: r.PostFormValue("name"), From: r.PostFormValue("from")}
+	asked := askedOf(r.PostForm)
 	name, err := h.Catalogue.Add(r.Context(), asked)
 	var bad model.Invalid
 	if errors.Is(err, model.ErrConflict) {

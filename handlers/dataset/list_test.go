@@ -4,12 +4,14 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
 	"image/png"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,8 +21,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
 	"github.com/go-chi/chi/v5"
 
+	"slotscope/jobs"
 	"slotscope/model/data"
 )
 
@@ -200,6 +204,140 @@ func TestAddFormSaysWhatIsWrong(t *testing.T) {
 		if got := doc.Find(part("add-from")).AttrOr("value", ""); got != c.from {
 			t.Errorf("input %q, form has %q", c.from, got)
 		}
+	}
+}
+
+// npzFile writes an archive of NumPy arrays of bytes.
+func npzFile(t *testing.T, arrays map[string]string, content map[string][]byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "own.npz")
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, shape := range arrays {
+		w, err := z.Create(name + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': %s, }\n", shape)
+		w.Write(append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(header)), 0}, header...))
+		w.Write(content[name])
+	}
+	if err := errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestPreview shows what adding a file would give, with the form's options, without adding it.
+func TestPreview(t *testing.T) {
+	sets := builtIn(t)
+	path := npzFile(t, map[string]string{"train": "(3, 32, 64)", "test": "(2, 32, 64)", "size": "(3,)", "note": "(5,)"}, map[string][]byte{
+		"train": bytes.Repeat([]byte{200}, 3*32*64), "test": make([]byte, 2*32*64), "size": {1, 2, 9}, "note": make([]byte, 5),
+	})
+	get := func(fields ...string) (*httptest.ResponseRecorder, *goquery.Document) {
+		q := url.Values{"from": {path}}
+		for i := 0; i < len(fields); i += 2 {
+			q.Set(fields[i], fields[i+1])
+		}
+		w := ask(t, sets, "/datasets?"+q.Encode())
+		return w, dom(t, w)
+	}
+	w, doc := get()
+	if text := doc.Find(part("images-error")).Text(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "2 arrays of ") || !strings.Contains(text, "train, 3 × 32 × 64 of uint8") {
+		t.Errorf("%d, %q beside images", w.Code, text)
+	}
+	if _, open := doc.Find(part("reading")).Attr("open"); !open || doc.Find(part("previewed")).Length() != 0 {
+		t.Error("the options are hidden, or there is a preview")
+	}
+	w, doc = get("images", "train", "orientation", "nwh", "name", "mine")
+	page := doc.Find(part("previewed"))
+	for name, want := range map[string]string{
+		"preview-scaling": "Images are scaled from 32 × 64 to 64 × 64", "preview-orientation": "nwh: images × columns × rows",
+		"preview-used": "images: train, 3 × 32 × 64 of uint8", "preview-unused": "test, 2 × 32 × 64 of uint8", "preview-factors": "size: 3 values (1, 2, 9)",
+	} {
+		if got := strings.Join(strings.Fields(page.Find(part(name)).Text()), " "); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	encoded, found := strings.CutPrefix(page.Find("img").AttrOr("src", ""), "data:image/png;base64,")
+	sheet, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || !found {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(sheet))
+	if err != nil || img.Bounds() != image.Rect(0, 0, 3*64, 64) {
+		t.Fatalf("the sheet: %v, %v", img.Bounds(), err)
+	}
+	if r, g, b, _ := img.At(100, 30).RGBA(); w.Code != http.StatusOK || r>>8 != 200 || g != r || b != r {
+		t.Errorf("%d, a pixel of the sheet is %d, %d, %d", w.Code, r>>8, g>>8, b>>8)
+	}
+	for name, want := range map[string]string{"add-from": path, "add-name": "mine", "add-images": "train", "add-orientation": "nwh"} {
+		if got := doc.Find(part(name)).AttrOr("value", ""); got != want {
+			t.Errorf("%s keeps %q", name, got)
+		}
+	}
+	if files, _ := os.ReadDir(sets.Dir); len(files) != 0 {
+		t.Errorf("the preview wrote %v", files)
+	}
+	for _, c := range []struct{ field, value, error, says string }{
+		{"images", "none", "images-error", `no array "none"`}, {"labels", "none,x", "labels-error", "no array"}, {"scale", "9..1", "scale-error", "not a range"},
+		{"orientation", "nhwc", "orientation-error", "does not name the 3 axes"}, {"from", "/no/where", "from-error", "no file or folder /no/where"},
+		{"from", "https://example.org/own.npz", "from-error", "on this machine can be previewed"},
+	} {
+		w, doc := get("images", "train", c.field, c.value)
+		if got := doc.Find(part(c.error)).Text(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(got, c.says) {
+			t.Errorf("%s=%s: %d, %q", c.field, c.value, w.Code, got)
+		}
+	}
+	// adding with the same fields reads the same
+	w = sendTo(t, sets, "POST", "/datasets", url.Values{"from": {path}, "images": {"train"}, "labels": {"size"}, "orientation": {"nwh"}}.Encode())
+	if e := settled(t, sets, "own"); w.Code != http.StatusSeeOther || e.State != data.Ready || e.Info.Len != 3 || e.Info.Factors[0].Name != "size" {
+		t.Errorf("%d, %+v", w.Code, e)
+	}
+}
+
+// TestPreviewIsLimited: a preview reveals nothing outside the folders that datasets can be added from.
+func TestPreviewIsLimited(t *testing.T) {
+	dir := t.TempDir()
+	adding := jobs.NewDatasets(data.Catalogue{Dir: dir, Limits: data.Limits{Roots: []string{dir}, Public: true}}, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { adding.Close() })
+	inside, outside := filepath.Join(dir, "own.npz"), ownFile(t)
+	content, err := os.ReadFile(outside)
+	if err := errors.Join(err, os.WriteFile(inside, content, 0o600), os.Symlink(outside, filepath.Join(dir, "link.npz"))); err != nil {
+		t.Fatal(err)
+	}
+	for from, says := range map[string]string{
+		outside: "outside the folders", "/no/where": "outside the folders", filepath.Join(dir, "link.npz"): "outside the folders", "../own.npz": "leads out of the data folder",
+		"http://127.0.0.1/own.npz": "127.0.0.1",
+	} {
+		doc := dom(t, ask(t, adding, "/datasets?from="+url.QueryEscape(from)))
+		if got := doc.Find(part("from-error")).Text(); !strings.Contains(got, says) || doc.Find(part("previewed")).Length() != 0 {
+			t.Errorf("%s: %q", from, got)
+		}
+	}
+	if w := ask(t, adding, "/datasets?from=own.npz"); w.Code != http.StatusOK || dom(t, w).Find(part("previewed")).Length() != 1 {
+		t.Errorf("a file inside: %d", w.Code)
+	}
+}
+
+// TestFailedLeadsToOptions: the card of a file that cannot be read leads to the form with its path.
+func TestFailedLeadsToOptions(t *testing.T) {
+	sets := builtIn(t)
+	path := npzFile(t, map[string]string{"a": "(1, 8, 8)", "b": "(1, 8, 8)"}, map[string][]byte{"a": make([]byte, 64), "b": make([]byte, 64)})
+	sendTo(t, sets, "POST", "/datasets", url.Values{"from": {path}, "labels": {"none"}}.Encode())
+	settled(t, sets, "own")
+	to := dom(t, ask(t, sets, "/datasets")).Find("#own "+part("again")).AttrOr("href", "")
+	address, err := url.Parse(to)
+	if err != nil || address.Query().Get("from") != path || address.Query().Get("labels") != "none" || address.Fragment != "add" {
+		t.Fatalf("the link is %q, %v", to, err)
+	}
+	doc := dom(t, ask(t, sets, to[:strings.Index(to, "#")]))
+	if got := doc.Find(part("images-error")).Text(); !strings.Contains(got, "2 arrays of ") {
+		t.Errorf("the form says %q", got)
+	}
+	w := sendTo(t, sets, "POST", "/datasets", url.Values{"from": {path}, "name": {"own"}, "labels": {"none"}, "images": {"b"}}.Encode())
+	if e := settled(t, sets, "own"); w.Code != http.StatusSeeOther || e.State != data.Ready {
+		t.Errorf("%d, %s: %s", w.Code, e.State, e.Reason)
 	}
 }
 

@@ -57,6 +57,9 @@ func (c Catalogue) plan(r Request) (plan, error) {
 		}
 	}
 	p, err := c.planFrom(r)
+	if err == nil {
+		err = p.checkReading(r.Reading)
+	}
 	if err != nil {
 		return plan{}, err
 	}
@@ -77,6 +80,24 @@ func (c Catalogue) plan(r Request) (plan, error) {
 		return plan{}, fmt.Errorf("dataset %s already exists; remove it first or choose another name: %w", p.name, model.ErrConflict)
 	}
 	return p, nil
+}
+
+// checkReading returns an error for options that the dataset does not use, or that cannot be understood.
+func (p plan) checkReading(r Reading) error {
+	switch {
+	case r == (Reading{}):
+		return nil
+	case p.published != nil:
+		return model.Invalid{"from": fmt.Sprintf("%s is read as it was published; leave out the options images, labels, scale and orientation, or choose another name to read the file as your own", p.published.Info.Title)}
+	case p.request.From != "" && p.request.Reading != r:
+		return model.Invalid{"from": fmt.Sprintf("give the path of %s again to change how it is read", p.name)}
+	case len(p.paths) == 0:
+		return model.Invalid{"from": "the options images, labels, scale and orientation apply only to files; leave them out"}
+	case r.Scale != "":
+		_, _, err := parseScale(r.Scale)
+		return err
+	}
+	return nil
 }
 
 func (c Catalogue) planFrom(r Request) (plan, error) {
@@ -245,7 +266,11 @@ func (c Catalogue) planPath(r Request) (plan, error) {
 	if p, form, paths, ok := match(path, stat.IsDir()); ok && (r.Name == "" || r.Name == p.Info.Name) {
 		return plan{name: p.Info.Name, published: p, form: form, paths: paths}, c.Limits.checkReal(paths...)
 	}
-	if _, err := recognise(path, stat.IsDir()); err != nil {
+	format, err := recognise(path, stat.IsDir())
+	if err == nil {
+		err = format.checkReading(path, r.Reading)
+	}
+	if err != nil {
 		return plan{}, err
 	}
 	name, err := nameFor(r.Name, path)

@@ -191,6 +191,14 @@ func (p *place) release() {
 	})
 }
 
+// checkReading returns an error for options that a format does not use.
+func (f Format) checkReading(path string, r Reading) error {
+	if r == (Reading{}) || f.Arrays {
+		return nil
+	}
+	return model.Invalid{"from": fmt.Sprintf("the options images, labels, scale and orientation apply only to NumPy, HDF5 and MATLAB files; %s is none of them, so leave them out", path)}
+}
+
 // open opens the source of a dataset in the form in which it was added.
 func (r record) open(ctx context.Context) (Source, error) {
 	if r.Published != "" {
@@ -204,8 +212,8 @@ func (r record) open(ctx context.Context) (Source, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("the format %q is not supported; remove the dataset, then add it again", r.Format)
 	}
-	if r.Reading != (Reading{}) && !formats[i].Arrays {
-		return nil, model.Invalid{"from": fmt.Sprintf("the options images, labels, scale and orientation apply only to NumPy, HDF5 and MATLAB files; %s is none of them, so leave them out", r.Paths[0])}
+	if err := formats[i].checkReading(r.Paths[0], r.Reading); err != nil {
+		return nil, err
 	}
 	return formats[i].Open(ctx, r.Paths[0], r.Reading)
 }

@@ -317,6 +317,9 @@ type Contents struct {
 	Unused []string `json:"unused"` // what is not read
 	// Axes is the order of the axes of the images, as in "nhwc": n images, h rows, w columns, c channels; empty for image files.
 	Axes string `json:"axes,omitempty"`
+	// Scaling says how brightness and sizes change; empty if they do not. Remarks are the other sentences of the dataset's note.
+	Scaling string   `json:"scaling,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 func (s *arraySource) contents() Contents { return s.holds }

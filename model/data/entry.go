@@ -42,6 +42,7 @@ type Entry struct {
 	Reason    string     // why State is Failed, as a sentence
 	Holder    string     // the process that is adding it, if State is Working
 	Published *Published // nil for a user's own dataset
+	Request   Request    // to add it, if State is Working, Interrupted or Failed; zero if none is known
 }
 
 // Kind is where the images of a dataset come from.
@@ -138,8 +139,8 @@ func (c Catalogue) inside(name string) Entry {
 		return e
 	}
 	e.Work, _ = readRecord[Work](dir, workFile)
-	request, _ := readRecord[Request](dir, requestFile)
-	e.Paths = slices.DeleteFunc([]string{request.From}, func(s string) bool { return s == "" })
+	e.Request, _ = readRecord[Request](dir, requestFile)
+	e.Paths = slices.DeleteFunc([]string{e.Request.From}, func(s string) bool { return s == "" })
 	holder, held := folder.HolderOf(filepath.Join(dir.Name(), lockFile))
 	switch {
 	case held:

@@ -97,17 +97,26 @@ func openOwnArrays(ctx context.Context, path string, f arrays, r Reading) (Sourc
 	if err != nil {
 		return nil, err
 	}
-	notes := []string{note, fit(fr.h, fr.w), remark}
+	holds.Scaling = sentences(note, fit(fr.h, fr.w))
+	if remark != "" {
+		holds.Remarks = []string{remark}
+	}
+	notes := []string{holds.Scaling, remark}
 	holds.Used, holds.Unused = own.used, own.unused()
 	if len(holds.Unused) > 0 {
 		notes = append(notes, "Arrays not used: "+listSome(holds.Unused, 10)+".")
 	}
-	info := Info{Note: strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), " "), About: fmt.Sprintf("The images of %s.", filepath.Base(path))}
+	info := Info{Note: sentences(notes...), About: fmt.Sprintf("The images of %s.", filepath.Base(path))}
 	var labels []uint16
 	if info.Factors, labels, info.Complete, err = classify(columns, images.Shape[0]); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return newArraySource(info, labels, images, fr, f, holds), nil
+}
+
+// sentences joins sentences, some of which may be empty.
+func sentences(all ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == "" }), " ")
 }
 
 // newOwnFile opens every readable array.

@@ -113,9 +113,10 @@ func ownPictures(t tree) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	found.holds.Scaling, found.holds.Remarks = fit(img.Bounds().Dy(), img.Bounds().Dx()), found.remarks
 	info := Info{
 		H: side, W: side, C: 3, Len: len(names), About: fmt.Sprintf("The images of %s.", path.Base(filepath.ToSlash(t.String()))),
-		Note: strings.TrimSpace(fit(img.Bounds().Dy(), img.Bounds().Dx()) + " " + strings.Join(found.remarks, " ")),
+		Note: sentences(append([]string{found.holds.Scaling}, found.remarks...)...),
 	}
 	step := max(1, len(names)/headersRead)
 	if grey(img) && !anyColour(len(names)/step, func(i int) ([]byte, error) { return t.read(names[i*step]) }) {

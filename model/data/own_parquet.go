@@ -190,12 +190,15 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 	if grey(img) && !anyColour(min(s.info.Len, headersRead), s.encoded) {
 		s.info.C = 1
 	}
-	s.info.Note, s.others.named = fit(img.Bounds().Dy(), img.Bounds().Dx()), img.Bounds().Size()
-	if len(left) > 0 {
-		s.info.Note = strings.TrimSpace(s.info.Note + " Columns of lists are ignored: " + strings.Join(left, ", ") + ".")
-	}
+	s.holds.Scaling, s.others.named = fit(img.Bounds().Dy(), img.Bounds().Dx()), img.Bounds().Size()
 	columns, remark := withoutIndex(columns)
-	s.info.Note = strings.TrimSpace(s.info.Note + " " + remark)
+	if len(left) > 0 {
+		s.holds.Remarks = append(s.holds.Remarks, "Columns of lists are ignored: "+strings.Join(left, ", ")+".")
+	}
+	if remark != "" {
+		s.holds.Remarks = append(s.holds.Remarks, remark)
+	}
+	s.info.Note = sentences(append([]string{s.holds.Scaling}, s.holds.Remarks...)...)
 	if info, labels, ok := shapes3DOf(columns, s.info.Len); ok && s.info.C == info.C && img.Bounds().Size() == image.Pt(side, side) {
 		s.info, s.labels = info, labels
 		return nil

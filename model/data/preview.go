@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"slotscope/model"
 )
@@ -22,12 +23,16 @@ var errEnough = errors.New("enough images were read")
 
 // Preview reads the description and the first images of a requested dataset, which must be on this machine. It writes nothing.
 func (c Catalogue) Preview(ctx context.Context, r Request) (Preview, error) {
+	r.From = strings.TrimSpace(r.From)
 	p, err := c.planFrom(r)
+	if err == nil {
+		err = p.checkReading(r.Reading)
+	}
 	switch {
 	case err != nil:
 		return Preview{}, err
 	case len(p.wants) > 0 || len(p.paths) == 0:
-		return Preview{}, model.Invalid{"from": fmt.Sprintf("only files on this machine can be previewed; %s is not on this machine, so add it without a preview", r.From)}
+		return Preview{}, model.Invalid{"from": fmt.Sprintf("only files and folders on this machine can be previewed; add %s without a preview", r.From)}
 	}
 	rec := record{Paths: p.paths, Form: p.form, Reading: r.Reading}
 	out := Preview{}
@@ -52,6 +57,9 @@ func (c Catalogue) Preview(ctx context.Context, r Request) (Preview, error) {
 		out.Contents = s.contents()
 	}
 	out.Info = source.Info()
+	if out.Scaling == "" && len(out.Remarks) == 0 && len(out.Unused) == 0 && out.Info.Note != "" {
+		out.Remarks = []string{out.Info.Note} // of a published dataset
+	}
 	out.Info.Name = p.name
 	if out.Info.Title == "" {
 		out.Info.Title = p.name

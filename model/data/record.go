@@ -113,7 +113,7 @@ func (c Catalogue) makeRoot(name string) (*os.Root, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+	if err := folder.MakeData(c.Dir); err != nil {
 		return nil, err
 	}
 	data, err := os.OpenRoot(c.Dir)

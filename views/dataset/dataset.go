@@ -94,17 +94,23 @@ func (c DatasetCard) api(format string, args ...any) string {
 func (c DatasetCard) size() string {
 	var parts []string
 	if c.Len > 0 {
-		parts = append(parts, fmt.Sprintf("%s images · %d × %d × %d", views.Count(c.Len), c.H, c.W, c.C))
+		parts = append(parts, fmt.Sprintf("%s · %d × %d × %d", counted(c.Len, "image"), c.H, c.W, c.C))
 	}
 	switch n := len(c.Factors); {
-	case n == 1:
-		parts = append(parts, "1 factor")
-	case n > 1:
-		parts = append(parts, fmt.Sprintf("%d factors", n))
+	case n > 0:
+		parts = append(parts, counted(n, "factor"))
 	case c.Len > 0:
 		parts = append(parts, "no factors")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// counted formats a number of things: "1 factor", "12 factors".
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return views.Count(n) + " " + thing + "s"
 }
 
 // nats returns the information that identifies one of the equally likely images.
