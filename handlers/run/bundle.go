@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/bundle"
+	"slotscope/model/whole"
 )
 
 // Bundler builds the export bundle of a checkpoint; bundle.Source implements it.
@@ -37,11 +39,15 @@ func (h Runs) bundle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	b.License = r.URL.Query().Get("license")
-	file, err := os.CreateTemp("", "slotscope-bundle-*.zip") // so that a failure gives an error response, not a truncated archive
+	dir, remove, err := whole.Temp() // so that a failure gives an error response, not a truncated archive
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
+	defer remove()
+	file, err := os.Create(filepath.Join(dir, id+".zip"))
+	if err != nil {
+		return err
+	}
 	defer file.Close()
 	if _, err := b.WriteZip(file, id); err != nil {
 		return err

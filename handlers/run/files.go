@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
+	"path/filepath"
 
 	"github.com/go-chi/chi/v5"
 
@@ -12,6 +12,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/exchange"
 	"slotscope/model/folder"
+	"slotscope/model/whole"
 )
 
 // Folders opens run folders; the error wraps model.ErrNotFound if the run is unknown.
@@ -53,12 +54,12 @@ func (h Runs) parquet(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer f.Close()
-	dir, err := os.MkdirTemp("", "slotscope-points-*")
+	dir, remove, err := whole.Temp()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	path := dir + "/points.parquet"
+	defer remove()
+	path := filepath.Join(dir, "points.parquet")
 	if err := exchange.Parquet(f, path); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
+	"slotscope/model/whole"
 )
 
 // Adopt starts a command, tests it by encoding and decoding images of a dataset, and creates a run for it. name may be empty.
@@ -209,11 +210,11 @@ func Take(root *folder.Data, name, where string, file checkpoint.File, scores *m
 
 // place creates a run's folder atomically.
 func place(root *folder.Data, id, name string, file checkpoint.File, scores *model.Scores, reason string) error {
-	temp, err := os.MkdirTemp("", "slotscope-adopt-*")
+	temp, remove, err := whole.Temp()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
+	defer remove()
 	f, err := folder.Create(filepath.Join(temp, id), file.Config, name)
 	if err != nil {
 		return err

@@ -38,24 +38,50 @@ func Write(path string, write func(*os.File) error) error {
 func WriteIn(root *os.Root, name string, write func(*os.File) error) error {
 	w, temp, err := create(root, name)
 	if err != nil {
-		return err
+		return failed(root, name, err)
 	}
 	if err = write(w); err == nil {
 		err = w.Sync()
 	}
 	if err == nil {
-		err = root.Rename(temp, name) // before the lock is released, so that Clean never finds it
+		if err = root.Rename(temp, name); err != nil { // before the lock is released, so that Clean never finds it
+			err = failed(root, name, err)
+		}
 	}
 	if err != nil {
 		_ = root.Remove(temp)
 	}
-	err = errors.Join(err, w.Close())
+	if err = errors.Join(err, w.Close()); err != nil {
+		err = renamed{err, temp, name}
+	}
 	if d, openErr := root.Open("."); openErr == nil { // errors are ignored: file systems that cannot sync a folder need no sync
 		_ = d.Sync()
 		_ = d.Close()
 	}
 	return err
 }
+
+// failed returns an error of the operating system as one on the file to replace.
+func failed(root *os.Root, name string, err error) error {
+	var on *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &on):
+		err = on.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return &fs.PathError{Op: "write", Path: filepath.Join(root.Name(), name), Err: err}
+}
+
+// renamed is an error whose message names the file to replace instead of the temporary file.
+type renamed struct {
+	error
+	temp, name string
+}
+
+func (e renamed) Error() string { return strings.ReplaceAll(e.error.Error(), e.temp, e.name) }
+func (e renamed) Unwrap() error { return e.error }
 
 // create creates and locks a temporary file. It retries if Clean removed the file before it was locked.
 func create(root *os.Root, name string) (*os.File, string, error) {

@@ -3,6 +3,7 @@ package whole
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +65,32 @@ func TestWrite(t *testing.T) {
 	}
 	if err := Write(filepath.Join(dir, "none", "a"), text("")); err == nil {
 		t.Error("wrote into a folder that does not exist")
+	}
+}
+
+// TestErrorsNameTheFile: messages name the file to replace, not the temporary file.
+func TestErrorsNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path, taken, missing := filepath.Join(dir, "a"), filepath.Join(dir, "taken"), strings.Repeat("n", 230) // the temporary name is too long
+	if err := os.MkdirAll(filepath.Join(taken, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	broken := func(w *os.File) error {
+		w.Close()
+		_, err := w.WriteString("x")
+		return fmt.Errorf("packing: %w", err)
+	}
+	for want, err := range map[string]error{
+		"packing: write " + path + ": file already closed": Write(path, broken),
+		"write " + taken + ": ":                            Write(taken, text("x")),
+		"write " + filepath.Join(dir, missing) + ": ":      Write(filepath.Join(dir, missing), text("x")),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), prefix) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if err := Write(path, broken); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the cause is lost: %v", err)
 	}
 }
 

@@ -1,0 +1,71 @@
+package whole
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"slotscope/model/host"
+)
+
+const (
+	tempPrefix = "slotscope-tmp-" // of temporary folders in os.TempDir
+	tempLock   = ".lock"          // file in such a folder that its owner locks
+)
+
+// Temp creates a folder for temporary files and returns a function that removes it. If the process is killed, a later CleanTemp removes it.
+func Temp() (dir string, remove func(), err error) {
+	for {
+		if dir, err = os.MkdirTemp("", tempPrefix); err != nil {
+			return "", nil, err
+		}
+		path := filepath.Join(dir, tempLock)
+		lock, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			_ = os.RemoveAll(dir)
+			return "", nil, err
+		}
+		locked := host.Lock(lock)
+		if _, err := os.Lstat(path); errors.Is(locked, host.ErrLocked) || err != nil { // CleanTemp was faster
+			_ = lock.Close()
+			continue
+		}
+		return dir, func() { _ = lock.Close(); _ = os.RemoveAll(dir) }, nil
+	}
+}
+
+// CleanTemp removes the temporary folders that dead processes of this user left behind.
+func CleanTemp() error {
+	root, err := os.OpenRoot(os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	errs := []error{err}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix) && host.Private(info) == nil {
+			errs = append(errs, removeAbandonedFolder(root, e.Name(), info))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeAbandonedFolder removes a temporary folder whose lock is free. One without a lock may just have been created.
+func removeAbandonedFolder(root *os.Root, name string, info fs.FileInfo) error {
+	lock, err := root.Open(filepath.Join(name, tempLock))
+	if errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > time.Hour {
+		return root.RemoveAll(name)
+	}
+	if err != nil {
+		return nil // new, gone, or another user's
+	}
+	defer lock.Close()
+	if host.Lock(lock) != nil {
+		return nil
+	}
+	return root.RemoveAll(name)
+}
