@@ -37,6 +37,7 @@ import (
 	"slotscope/model/play"
 	"slotscope/model/shipped"
 	"slotscope/model/view"
+	"slotscope/model/whole"
 	"slotscope/static"
 	"slotscope/web"
 )
@@ -59,6 +60,9 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer root.Close()
+	if err := whole.CleanTemp(); err != nil {
+		log.Warn("could not remove the temporary files of dead processes", "error", err)
+	}
 	lock, err := folder.LockData(root.Dir())
 	if err != nil {
 		return err
@@ -76,7 +80,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer listener.Close()
-	index, err := db.Open(ctx, filepath.Join(root.Dir(), "index.sqlite"))
+	index, err := openIndex(ctx, root.Dir(), log)
 	if err != nil {
 		return err
 	}
@@ -101,6 +105,16 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site.Ready = index.Ready
 	site.Pages = parts{root.Dir(), engine, sets, adding, runs, sweeps, library}.pages(o)
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
+}
+
+// openIndex opens the index of a data folder. On a full disk, it opens one in memory, so that users can delete runs from the pages.
+func openIndex(ctx context.Context, dir string, log *slog.Logger) (*db.DB, error) {
+	index, err := db.Open(ctx, filepath.Join(dir, "index.sqlite"))
+	if !folder.Full(err) {
+		return index, err
+	}
+	log.Warn("the disk is full, so the index of runs is kept in memory; delete runs or other files, then restart", "error", err)
+	return db.OpenInMemory(ctx)
 }
 
 // parts holds the services that the pages use.

@@ -4,6 +4,7 @@ package db
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"embed"
 	"errors"
@@ -35,23 +36,33 @@ const (
 	readers = 4
 )
 
-// Open opens the index at path, creates it if it is missing, and migrates it to this version of the program.
+// Open opens the index at path, creates it if it is missing, and migrates it to this version of the program. The error wraps
+// syscall.ENOSPC if the disk is full.
 func Open(ctx context.Context, path string) (*DB, error) {
-	d, err := open(ctx, path)
+	full, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the index %s: %w", path, err)
+	}
+	d, err := open(ctx, (&url.URL{Scheme: "file", Path: full}).String()+"?")
+	if err != nil {
+		return nil, fmt.Errorf("open the index %s: %w", path, named(err))
 	}
 	return d, nil
 }
 
-func open(ctx context.Context, path string) (*DB, error) {
-	path, err := filepath.Abs(path)
+// OpenInMemory opens an empty index in memory, which ends with Close: for a full disk.
+func OpenInMemory(ctx context.Context) (*DB, error) {
+	d, err := open(ctx, "file:/"+rand.Text()+"?vfs=memdb&") // all connections of this process to the name share it
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open an index in memory: %w", err)
 	}
-	address := (&url.URL{Scheme: "file", Path: path}).String()
-	d := &DB{}
-	if d.write, err = sql.Open("sqlite3", address+"?"+writing); err != nil {
+	return d, nil
+}
+
+// open opens the index at an address that ends where its query continues.
+func open(ctx context.Context, address string) (d *DB, err error) {
+	d = &DB{}
+	if d.write, err = sql.Open("sqlite3", address+writing); err != nil {
 		return nil, err
 	}
 	d.write.SetMaxOpenConns(1)
@@ -63,7 +74,7 @@ func open(ctx context.Context, path string) (*DB, error) {
 		d.write.Close()
 		return nil, err
 	}
-	if d.read, err = sql.Open("sqlite3", address+"?"+reading); err != nil {
+	if d.read, err = sql.Open("sqlite3", address+reading); err != nil {
 		d.write.Close()
 		return nil, err
 	}

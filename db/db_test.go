@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -503,6 +504,47 @@ func TestFullDiskHasItsName(t *testing.T) {
 	}
 	if _, err := d.write.ExecContext(ctx, "PRAGMA max_page_count = 1000000"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOpenInMemory checks that an index in memory is shared by all of its connections, works while it is read, and is not shared with others.
+func TestOpenInMemory(t *testing.T) {
+	ctx := t.Context()
+	d, err := OpenInMemory(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	other, err := OpenInMemory(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := d.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	for i := range 8 {
+		id := fmt.Sprintf("run-%d", i)
+		work.Go(func() {
+			points := []model.Point{{Step: 1, Time: time.Unix(1, 0), Values: map[string]float64{"total": 0.5}}}
+			if err := errors.Join(d.SaveRun(ctx, aRun(id)), d.AddPoints(ctx, id, points, model.Cursor{Head: 1})); err != nil {
+				t.Error(err)
+			}
+			if _, err := d.Runs(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	if err := d.DeleteRun(ctx, "run-3"); err != nil {
+		t.Error(err)
+	}
+	if runs, err := d.Runs(ctx); err != nil || len(runs) != 7 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+	if runs, err := other.Runs(ctx); err != nil || len(runs) != 0 {
+		t.Errorf("another index has %d runs, %v", len(runs), err)
 	}
 }
 

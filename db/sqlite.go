@@ -19,6 +19,10 @@ func named(err error) error {
 	switch lite.Code {
 	case sqlite3.ErrFull:
 		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
+	case sqlite3.ErrIoErr:
+		if lite.SystemErrno == syscall.ENOSPC || lite.SystemErrno == syscall.EDQUOT {
+			return fmt.Errorf("%w: %w", err, lite.SystemErrno)
+		}
 	case sqlite3.ErrReadonly:
 		return fmt.Errorf("%w: %w", err, syscall.EROFS)
 	}

@@ -28,7 +28,10 @@ func Root(dataDir string) (*Data, error) {
 		return nil, fmt.Errorf("open data folder: %w", err)
 	}
 	runs := filepath.Join(dir, "runs")
-	if err := os.MkdirAll(runs, 0o755); err != nil {
+	if err = MakeData(dir); err == nil {
+		err = os.MkdirAll(runs, 0o755)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot create or write the data folder: %s: %w", runs, bare(err))
 	}
 	root, err := os.OpenRoot(runs)
@@ -36,6 +39,18 @@ func Root(dataDir string) (*Data, error) {
 		return nil, fmt.Errorf("open data folder %s: %w", runs, bare(err))
 	}
 	return &Data{dir, root}, nil
+}
+
+// MakeData creates a data folder that only its owner can read, unless it exists.
+func MakeData(dir string) error {
+	dir = filepath.Clean(dir)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // Close closes the data folder.
@@ -129,8 +144,31 @@ func (d *Data) Remove(id string) error {
 	return nil
 }
 
+// others are the folders beside runs/ whose files package whole replaces; * stands for any name.
+var others = []string{".", "cache/play", "datasets/*", "probes", "sweeps/*"}
+
 // Sweep removes what killed processes left behind: temporary files, partly deleted folders, and incomplete folders older than an hour.
-func (d *Data) Sweep() error {
+func (d *Data) Sweep() error { return errors.Join(d.sweepRuns(), d.sweepOthers()) }
+
+func (d *Data) sweepOthers() error {
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return fmt.Errorf("open data folder %s: %w", d.dir, bare(err))
+	}
+	defer root.Close()
+	var errs []error
+	for _, pattern := range others {
+		dirs, _ := fs.Glob(root.FS(), pattern)
+		for _, dir := range dirs {
+			if info, err := root.Stat(dir); err == nil && info.IsDir() {
+				errs = append(errs, whole.Clean(root, dir))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Data) sweepRuns() error {
 	entries, err := os.ReadDir(filepath.Join(d.dir, "runs"))
 	if err != nil {
 		return fmt.Errorf("list runs in %s: %w", d.dir, bare(err))
@@ -225,7 +263,7 @@ func copyFile(root *os.Root, name string, files fs.FS) error {
 	}
 	defer to.Close()
 	if _, err := io.Copy(to, from); err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", name, bare(err)) // without the draft's name
 	}
 	return to.Sync()
 }

@@ -86,7 +86,7 @@ func create(dir string, cfg model.Config, name string, status *model.Status) (*F
 	}
 	defer os.RemoveAll(draft) // no effect after the rename
 	meta := Meta{ID: id, Name: name, Created: time.Now().UTC().Truncate(time.Millisecond)}
-	if err := fill(draft, cfg, meta, status); err != nil {
+	if err := fill(draft, dir, cfg, meta, status); err != nil {
 		return nil, fmt.Errorf("create run folder %s: %w", dir, err)
 	}
 	if err := host.RenameFolder(draft, dir); err != nil {
@@ -99,9 +99,9 @@ func create(dir string, cfg model.Config, name string, status *model.Status) (*F
 	return Open(dir)
 }
 
-// fill writes the content of a new run folder.
-func fill(dir string, cfg model.Config, meta Meta, status *model.Status) error {
-	root, err := os.OpenRoot(dir)
+// fill writes the content of a new run folder into a draft; errors name dir.
+func fill(draft, dir string, cfg model.Config, meta Meta, status *model.Status) error {
+	root, err := os.OpenRoot(draft)
 	if err != nil {
 		return err
 	}

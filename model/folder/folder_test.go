@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -646,6 +647,76 @@ func TestSecondServerIsRefused(t *testing.T) {
 	l.Unlock()
 }
 
+// TestDataFolderIsPrivate: only its owner can read a new data folder; an existing one is not changed.
+func TestDataFolderIsPrivate(t *testing.T) {
+	base := t.TempDir()
+	mode := func(dir string) fs.FileMode {
+		t.Helper()
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
+	}
+	existing := filepath.Join(base, "existing")
+	if err := errors.Join(os.Mkdir(existing, 0o755), os.Chmod(existing, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]fs.FileMode{existing: 0o755, filepath.Join(base, "new"): 0o700, filepath.Join(base, "above", "new") + "/": 0o700} {
+		for range 2 {
+			d, err := Root(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Close()
+			if got := mode(dir); got != want {
+				t.Errorf("%s has mode %v, want %v", dir, got, want)
+			}
+		}
+	}
+}
+
+// TestSweepBesideRuns: temporary files of killed writers are removed everywhere in a data folder; other files are kept.
+func TestSweepBesideRuns(t *testing.T) {
+	dir := t.TempDir()
+	d, err := Root(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	places := []string{".", "cache/play", "datasets/mine", "probes", "sweeps/s"}
+	for _, place := range places {
+		if err := os.MkdirAll(filepath.Join(dir, place), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{".tmp-a-XYZ", "kept.json"} {
+			if err := os.WriteFile(filepath.Join(dir, place, name), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	living := filepath.Join(dir, "probes", ".tmp-b-XYZ")
+	lock, err := LockFile(living, "a probe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	if err := d.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range places {
+		if _, err := os.Stat(filepath.Join(dir, place, ".tmp-a-XYZ")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the temporary file was not removed: %v", place, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, place, "kept.json")); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(living); err != nil {
+		t.Errorf("the file of a living writer: %v", err)
+	}
+}
+
 func TestDataFolderThatIsAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	os.WriteFile(path, nil, 0o644)
@@ -691,7 +762,11 @@ func full(dir string) {
 	answer["step"], answer["read"] = s.Step, err
 	points, _, err := f.Tail(0)
 	answer["points"], answer["tail"] = len(points) > 100, err
-	if err := d.Remove("run"); err != nil {
+	lock, err := LockData(dir) // as a server does, whose user deletes runs
+	answer["lock"] = err
+	_, second := LockData(dir)
+	answer["second"] = strings.HasSuffix(second.Error(), "is in use by another process: "+model.ErrConflict.Error())
+	if err := errors.Join(d.Remove("run"), lock.Unlock()); err != nil {
 		answer["remove"] = err.Error()
 	}
 	json.NewEncoder(os.Stdout).Encode(answer)
@@ -751,6 +826,7 @@ func TestFullDisk(t *testing.T) {
 		"status": "write " + filepath.Join(dir, "runs", "run", "state.json") + ": " + full,
 		"step":   1.0, "read": nil, // the old record is kept
 		"points": true, "tail": nil,
+		"lock": nil, "second": true,
 	}
 	if diff := cmp.Diff(want, answer); diff != "" {
 		t.Error(diff)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"slotscope/model"
@@ -34,6 +35,9 @@ func (h Holder) Here() bool {
 }
 
 func (h Holder) String() string {
+	if h.PID == 0 {
+		return "another process"
+	}
 	if h.Here() {
 		return fmt.Sprintf("process %d", h.PID)
 	}
@@ -87,17 +91,27 @@ func LockData(dataDir string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the data folder: %s: %w", path, bare(err))
 	}
-	return take(file, "data folder "+d.dir)
+	l, err := flock(file, "data folder "+d.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.sign(); err != nil && !Full(err) { // on a full disk, a server must start, so that its user can delete runs
+		l.Unlock()
+		return nil, fmt.Errorf("cannot write the data folder: %s: %w", path, bare(err))
+	}
+	return l, nil
 }
 
-// take locks file and writes this process's identity into it.
+// Full reports whether an error means that the disk is full or the user's quota is used up.
+func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// take locks file and signs it.
 func take(file *os.File, what string) (*Lock, error) {
 	l, err := flock(file, what)
 	if err != nil {
 		return nil, err
 	}
-	host, _ := os.Hostname()
-	if err := l.sign(fmt.Sprintf("%d %s\n", os.Getpid(), host)); err != nil {
+	if err := l.sign(); err != nil {
 		l.Unlock()
 		return nil, fmt.Errorf("lock %s: write %s: %w", what, file.Name(), bare(err))
 	}
@@ -123,8 +137,12 @@ func flock(file *os.File, what string) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
-func (l *Lock) sign(text string) error {
+// sign writes this process's identity into the lock's file. If the disk is full, the file is empty.
+func (l *Lock) sign() error {
+	host, _ := os.Hostname()
+	text := fmt.Sprintf("%d %s\n", os.Getpid(), host)
 	if _, err := l.file.WriteAt([]byte(text), 0); err != nil {
+		l.file.Truncate(0)
 		return err
 	}
 	return l.file.Truncate(int64(len(text)))

@@ -3,6 +3,7 @@ package play
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"slices"
 
 	"slotscope/model/data"
+	"slotscope/model/folder"
 	"slotscope/model/whole"
 )
 
@@ -206,7 +208,7 @@ func (l *Library) sampleOf(src Source, set data.Set, n int, progress func(done i
 		return nil, err
 	}
 	s := m.sample(index, codes)
-	return s, saveSample(path, s)
+	return s, errors.Join(folder.MakeData(l.dir), saveSample(path, s))
 }
 
 func (m *Model) sample(index []int, codes [][]int) *Sample {

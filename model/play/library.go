@@ -12,6 +12,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
 )
 
@@ -363,7 +364,7 @@ func (l *Library) countUsage(src Source, c *guarded[Counting]) (*Usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(m.SaveUsage(l.usageDir(), usage), saveSample(l.samplePath(src), sample)); err != nil {
+	if err := errors.Join(folder.MakeData(l.dir), m.SaveUsage(l.usageDir(), usage), saveSample(l.samplePath(src), sample)); err != nil {
 		slog.Warn("cannot save code counts", "error", err) // not fatal: the next start counts again
 	}
 	return usage, nil

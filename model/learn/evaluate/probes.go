@@ -41,7 +41,10 @@ func (e *evaluation) openProbes() (*probeStore, error) {
 	if e.o.Probes == "" {
 		return nil, nil
 	}
-	err := os.MkdirAll(e.o.Probes, 0o755)
+	err := folder.MakeData(filepath.Dir(e.o.Probes))
+	if err == nil {
+		err = os.MkdirAll(e.o.Probes, 0o755)
+	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil, nil
 	}
