@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"slotscope/model"
 	"slotscope/model/folder"
 	"slotscope/model/host"
@@ -298,8 +300,8 @@ func evaluable(f *folder.Folder, run model.Run, ask model.Evaluation) error {
 		return nil
 	}
 	if scores, err := f.Scores(); err == nil && scores.Full() { // unreadable scores may be replaced
-		return fmt.Errorf("run %s has full scores (%d images at step %d), which a quick evaluation would replace; evaluate it in full, or ask to replace them: %w",
-			f.ID(), scores.Images, scores.Step, model.ErrConflict)
+		return fmt.Errorf("run %s has full scores (%s images at step %s), which a quick evaluation would replace; evaluate it in full, or confirm the replacement on its page (API: \"replace\": true): %w",
+			f.ID(), humanize.Comma(int64(scores.Images)), humanize.Comma(int64(scores.Step)), model.ErrConflict)
 	}
 	return nil
 }

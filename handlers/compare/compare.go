@@ -104,7 +104,7 @@ func tableView(t report.Table) ui.ScoreTable {
 		for _, c := range row.Cells {
 			cell := ui.ScoreCell{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
 			for j, seed := range c.Seeds {
-				cell.Each = append(cell.Each, fmt.Sprintf("seed %d: %s", seed, strconv.FormatFloat(c.Values[j], 'f', 4, 64)))
+				cell.Each = append(cell.Each, ui.SeedValue(seed, c.Values[j]))
 			}
 			if c.Published != nil && c.N > 0 {
 				cell.Published, cell.Other = strings.TrimSuffix(c.Published.String(), " ("+c.Published.Images+")"), c.Published.Images
@@ -229,7 +229,7 @@ func (h Reports) pairViews(ctx context.Context, s report.Section, i int, c choic
 		}
 		set, err := h.Pairs.Set(ctx, d)
 		if err != nil {
-			v.Problem = fmt.Sprintf("The images of %s cannot be read. See the Datasets page for what is missing.", report.DatasetLabel(d))
+			v.Problem = ui.NoImages(report.DatasetLabel(d))
 		} else {
 			v.A, v.B = play.GoodPair(set)
 			v.Last = set.Info().Len - 1

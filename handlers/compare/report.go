@@ -198,7 +198,7 @@ func (h Reports) input(ctx context.Context, c choice) (report.Input, error) {
 		}
 		part.Entries = append(part.Entries, e)
 	}
-	title := fmt.Sprintf("%d runs", len(part.Entries))
+	title := views.Plural(len(part.Entries), "run", "runs")
 	if len(part.Entries) == 1 {
 		title = views.RunName(part.Entries[0].Run)
 	}
@@ -398,9 +398,7 @@ func (h Reports) page(w http.ResponseWriter, r *http.Request) error {
 	for _, f := range rep.Files() {
 		view.Files = append(view.Files, ui.ReportFile{Name: f.Name, About: f.About})
 	}
-	view.Files = append(view.Files,
-		ui.ReportFile{Name: report.SumsName, About: "SHA-256 of every file in the archive."},
-		ui.ReportFile{Name: archiveName, About: "All of these files, plus every figure as SVG and PNG."})
+	view.Files = append(view.Files, ui.Archives(report.SumsName, archiveName)...)
 	for _, e := range rep.Runs {
 		if h.hasBundle(e) {
 			view.Models++

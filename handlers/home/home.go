@@ -20,7 +20,6 @@ import (
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/play"
-	"slotscope/views"
 	ui "slotscope/views/home"
 )
 
@@ -55,7 +54,7 @@ func (h *Home) page(w http.ResponseWriter, r *http.Request) error {
 	view := ui.HomeView{Runs: runs[:min(len(runs), homeRuns)], Total: len(runs)}
 	if src, ok := h.checkpoint(); ok {
 		view.Checkpoint = src.Key
-		view.Trained = fmt.Sprintf("%s %s, %s steps on %s", model.ModelTitle(src.Config.Model), src.Config.Preset, views.Count(src.Step), src.Config.Dataset)
+		view.Trained = ui.TrainedSaid(src.Config, src.Step)
 	}
 	if infos := h.Datasets.List(r.Context()); len(infos) > 0 {
 		view.Dataset, view.Images, view.Factors = infos[0].Name, infos[0].Len, len(infos[0].Factors)

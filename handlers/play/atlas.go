@@ -15,7 +15,6 @@ import (
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/data"
-	"slotscope/model/measure/figure"
 	"slotscope/model/play"
 	ui "slotscope/views/play"
 )
@@ -153,7 +152,7 @@ func (rm *atlasRoom) start(ctx context.Context) error {
 func (rm atlasRoom) view() (ui.AtlasView, error) {
 	v := ui.AtlasView{Key: rm.source.Key, Title: rm.source.Title, Run: rm.source.Run, M: rm.model.Config.M, Slot: rm.slot, Slots: rm.slots, Shares: rm.slots[rm.slot].Shares}
 	if rm.sampling.Err != nil {
-		v.Problem = "Encoding the images failed: " + handlers.SentenceOf(rm.sampling.Err)
+		v.Problem = ui.EncodingFailed(handlers.SentenceOf(rm.sampling.Err))
 	} else if rm.sampling.Lives == nil {
 		v.Done, v.Of = rm.sampling.Done, max(1, rm.sampling.Of)
 	}
@@ -271,27 +270,20 @@ func (rm atlasRoom) meaning(c *ui.AtlasCode, rows []int) {
 				best = v
 			}
 		}
-		p := values[best]
-		c.Factors = append(c.Factors, ui.AtlasFactor{
-			Name: plainName(factor.Name), Value: factor.Values[best], Own: slices.Contains(own, f),
-			Share: fmt.Sprintf("%.0f%% (%d of %d)", 100*p.Value, p.Taken, p.Of), Interval: fmt.Sprintf("%.0f–%.0f%%", 100*p.Low, 100*p.High), Base: fmt.Sprintf("%.0f%%", 100*base[best].Value),
-		})
-		if slices.Contains(own, f) {
-			c.Values = append(c.Values, valuesFigure(plainName(factor.Name), factor.Values, values, base).Inline())
+		isOwn, with, all := slices.Contains(own, f), chances(values), chances(base)
+		c.Factors = append(c.Factors, ui.NewAtlasFactor(plainName(factor.Name), factor.Values[best], isOwn, with[best], all[best]))
+		if isOwn {
+			c.Values = append(c.Values, ui.ValuesFigure(plainName(factor.Name), factor.Values, with, all))
 		}
 	}
 }
 
-func valuesFigure(name string, labels []string, values, base []play.Probability) figure.Figure {
-	with, all := figure.Bars{Name: "with this code", Color: 0}, figure.Bars{Name: "all images", Color: 7}
-	for v, p := range values {
-		with.Value, with.Low, with.High = append(with.Value, p.Value), append(with.Low, p.Low), append(with.High, p.High)
-		all.Value = append(all.Value, base[v].Value)
+func chances(of []play.Probability) []ui.Chance {
+	all := make([]ui.Chance, len(of))
+	for i, p := range of {
+		all[i] = ui.Chance{Value: p.Value, Low: p.Low, High: p.High, Taken: p.Taken, Of: p.Of}
 	}
-	return figure.BarChart{
-		Name: "values", Title: "P(" + name + " | code)", Groups: labels, Bars: []figure.Bars{with, all}, Width: 420, Height: 150,
-		Y: figure.Axis{Label: "probability", Range: [2]float64{0, 1}}, Note: fmt.Sprintf("%d images with this code; error bars: 95%% intervals.", values[0].Of),
-	}.Draw()
+	return all
 }
 
 // carriers sets the images of the sample with the code, at most atlasImages.
@@ -312,35 +304,23 @@ func (rm atlasRoom) carriers(c *ui.AtlasCode, rows []int) {
 	}
 }
 
-// life plots the share of images with the code at each checkpoint, and describes when it was first and last used.
+// life sets the history of the code over the run's checkpoints.
 func (rm atlasRoom) life(c *ui.AtlasCode) {
 	lives := rm.sampling.Lives
 	if lives == nil { // not all checkpoints are encoded yet
 		return
 	}
 	if len(lives) < 2 { // a shipped model outside a run has only one checkpoint
-		c.Born = fmt.Sprintf("This model has only one checkpoint (step %s), so its history over training is unknown.", grouped(rm.source.Step))
+		c.Born = ui.OneCheckpoint(rm.source.Step)
 		return
 	}
 	entry := rm.model.Entry(rm.code)
-	line := figure.Line{Name: "share", Markers: true, Color: rm.slot}
+	life := ui.Life{Slot: rm.slot, Images: len(lives[0].Entries)}
 	for _, l := range lives {
-		line.X, line.Y = append(line.X, float64(l.Step)), append(line.Y, l.Share(rm.slot, entry))
+		life.Steps, life.Shares = append(life.Steps, l.Step), append(life.Shares, l.Share(rm.slot, entry))
 	}
-	n := len(lives[0].Entries)
-	c.Life = figure.LineChart{
-		Name: "life", Title: "Images with this code", Lines: []figure.Line{line}, Width: 480, Height: 150,
-		X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: "share of images"}, Note: fmt.Sprintf("The same %s images at each of the run's %d checkpoints.", grouped(n), len(lives)),
-	}.Draw().Inline()
-	born, died := play.Born(lives, rm.slot, entry)
-	switch {
-	case born < 0:
-		c.Born = fmt.Sprintf("Unused at all of the run's %d checkpoints, on the same %s images.", len(lives), grouped(n))
-	case died >= 0:
-		c.Born = fmt.Sprintf("First used at step %s, last at step %s (%d checkpoints, %s images each).", grouped(lives[born].Step), grouped(lives[died-1].Step), len(lives), grouped(n))
-	default:
-		c.Born = fmt.Sprintf("First used at step %s, still used at step %s (%d checkpoints, %s images each).", grouped(lives[born].Step), grouped(lives[len(lives)-1].Step), len(lives), grouped(n))
-	}
+	life.Born, life.Died = play.Born(lives, rm.slot, entry)
+	c.Life, c.Born = life.Figure(), life.Said()
 }
 
 // atlasReply is the API's description of a slot or a code.

@@ -115,9 +115,9 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source, 
 	contrast := play.Contrast(all, src)
 	for _, other := range all {
 		if other.Key != src.Key && other.Config.Dataset == src.Config.Dataset {
-			view.Others = append(view.Others, ui.PlayOption{Value: other.Key, Text: optionText(other), Chosen: other.Key == contrast})
+			view.Others = append(view.Others, ui.PlayOption{Value: other.Key, Text: origin(other).Option(), Chosen: other.Key == contrast})
 		}
-		view.Checkpoints = append(view.Checkpoints, ui.PlayOption{Value: other.Key, Text: optionText(other), Chosen: other.Key == src.Key})
+		view.Checkpoints = append(view.Checkpoints, ui.PlayOption{Value: other.Key, Text: origin(other).Option(), Chosen: other.Key == src.Key})
 	}
 	view.Frozen, view.Nameable = f.facts(frozen), true // names are stored by the browser that opens the file
 	var page bytes.Buffer
@@ -147,22 +147,11 @@ func frozenUsage(u *play.Usage) *play.Usage {
 
 // facts returns the page's facts about itself.
 func (f Freezer) facts(frozen play.Frozen) []ui.PlayFact {
-	src := frozen.Source
-	precision := "float16; images differ from the original model's by at most " + strconv.Itoa(frozen.Difference) + " of 255"
+	src, precision := frozen.Source, "float16"
 	if frozen.Type == weights.Float32 {
 		precision = "float32"
 	}
-	out := []ui.PlayFact{
-		{Name: "Model", Text: playAbout(src)},
-		{Name: "Dataset", Text: src.Config.Dataset + "; this file includes " + strconv.Itoa(len(frozen.Examples)) + " of its images"},
-		{Name: "Checkpoint", Text: src.Key},
-		{Name: "Weights", Text: precision},
-		{Name: "Written by", Text: "Slotscope " + f.Revision + "; scripts under the Apache License 2.0"},
-	}
-	if src.Run != "" {
-		out = append(out, ui.PlayFact{Name: "Run", Text: src.Run})
-	}
-	return out
+	return ui.FrozenFacts(origin(src), src.Key, src.Run, f.Revision, precision, frozen.Difference, len(frozen.Examples))
 }
 
 // offline selects the downloads that work without a server; static/play/files.js creates them.
@@ -237,7 +226,7 @@ func (f Freezer) write(w io.Writer, models []frozenModel, styles string) error {
 		}
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, frozenHead, html.EscapeString(f.Revision), html.EscapeString(models[0].Title))
+	fmt.Fprintf(&out, ui.FrozenHead, html.EscapeString(f.Revision), html.EscapeString(models[0].Title))
 	for _, b := range blobs {
 		small, err := deflated(b.raw)
 		if err != nil {
@@ -257,21 +246,6 @@ type frozenBlob struct {
 	name string
 	raw  []byte
 }
-
-const frozenHead = `<!DOCTYPE html>
-<!-- Standalone playground, exported by Slotscope %s; needs no server. Scripts: Apache License 2.0,
-     https://www.apache.org/licenses/LICENSE-2.0. The model and the images keep the licenses of their authors. -->
-<html lang="en" data-frozen>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>%s</title>
-<link rel="icon" href="data:,">
-</head>
-<body>
-<main id="main"><noscript>This page decodes images in your browser and needs JavaScript.</noscript></main>
-`
 
 // live lists modules that standalone pages do not need: the server connection and the benchmark.
 var live = []string{"play/bench.js", "play/server.js"}

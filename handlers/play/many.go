@@ -4,21 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"image"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/data"
-	"slotscope/model/measure/figure"
 	"slotscope/model/measure/metric"
 	"slotscope/model/play"
+	ui "slotscope/views/play"
 )
 
 // mostMany is the maximum number of images per request.
@@ -115,32 +113,24 @@ func (p *Play) figure(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	grid, err := rm.swapFigure(r.Context(), set, usage, names, pairs)
+	sheet, err := rm.swapSheet(r.Context(), set, usage, names, pairs)
 	if err != nil {
 		return err
 	}
-	grid.Note += fmt.Sprintf(" Pairs after the first: random, seed %d.", seed)
-	return handlers.SendFigure(w, r, grid.Draw(), kind)
+	sheet.Seed = seed
+	return handlers.SendFigure(w, r, sheet.Draw(), kind)
 }
 
-// swapFigure draws A, B and A with each owned group of B, one row per pair.
-func (rm playRoom) swapFigure(ctx context.Context, set data.Set, u *play.Usage, names play.Names, pairs [][2]playSide) (figure.ImageGrid, error) {
-	grid := figure.ImageGrid{
-		Name: "swaps", Title: fmt.Sprintf("Swaps of groups of slots: %s, step %s", rm.source.Title, grouped(rm.source.Step)), Scale: 1, Columns: []string{"A", "B"},
-		Note: fmt.Sprintf("%s on %s. A and B are reconstructions; every other image is A with B’s codes for the group.", model.ModelTitle(rm.source.Config.Model), set.Info().Title),
-	}
+// swapSheet returns A, B and A with each owned group of B, one row per pair.
+func (rm playRoom) swapSheet(ctx context.Context, set data.Set, u *play.Usage, names play.Names, pairs [][2]playSide) (ui.SwapSheet, error) {
+	sheet := ui.SwapSheet{Of: origin(rm.source), Dataset: set.Info().Title}
 	var groups []model.Group
 	for _, g := range u.Ownership.Groups {
 		if g.Owned {
-			name := plainName(u.Factors[g.Factor])
-			if called := names.Groups[u.Factors[g.Factor]]; called != "" {
-				name = called
-			}
-			groups, grid.Columns = append(groups, g), append(grid.Columns, name)
+			groups, sheet.Groups = append(groups, g), append(sheet.Groups, cmp.Or(names.Groups[u.Factors[g.Factor]], plainName(u.Factors[g.Factor])))
 		}
 	}
-	hits, measured := 0, 0
-	for at, pair := range pairs {
+	for _, pair := range pairs {
 		a, b := pair[0].codes, pair[1].codes
 		tuples := [][]int{a, b}
 		for _, g := range groups {
@@ -148,56 +138,43 @@ func (rm playRoom) swapFigure(ctx context.Context, set data.Set, u *play.Usage, 
 		}
 		decoded, err := rm.model.Decode(ctx, play.Strip, tuples)
 		if err != nil {
-			return grid, err
+			return sheet, err
 		}
-		row, captions := []image.Image{}, []string{"", ""}
+		row := ui.SwapRow{}
 		for _, pixels := range decoded {
-			row = append(row, play.Picture(pixels, rm.model.Image, 1))
+			row.Images = append(row.Images, play.Picture(pixels, rm.model.Image, 1))
 		}
 		for j, g := range groups {
-			text, hit, err := rm.hit(set, g.Factor, pair, decoded[0], decoded[2+j])
+			hit, err := rm.hit(set, g.Factor, pair, decoded[0], decoded[2+j])
 			if err != nil {
-				return grid, err
+				return sheet, err
 			}
-			if text != "" {
-				measured++
-				if hit {
-					hits++
-				}
-			}
-			captions = append(captions, text)
+			row.Hits = append(row.Hits, hit)
 		}
-		grid.Images, grid.Captions = append(grid.Images, row), append(grid.Captions, captions)
-		grid.Rows = append(grid.Rows, fmt.Sprintf("pair %d", at+1))
+		sheet.Rows = append(sheet.Rows, row)
 	}
-	if measured > 0 {
-		grid.Note += fmt.Sprintf(" PSNR in dB against the true image, A with that factor from B; %d of %d are hits: at most %d dB below A’s reconstruction and closer to the true image than A was.", hits, measured, model.TruthTolerance)
-	}
-	return grid, nil
+	return sheet, nil
 }
 
-// hit returns a swap's PSNR against the true image and whether it is a hit, such as "33.1 hit"; "" if there is no true image.
-func (rm playRoom) hit(set data.Set, factor int, pair [2]playSide, before, swap []byte) (string, bool, error) {
+// hit compares a swap with the true image; it is not measured if there is none.
+func (rm playRoom) hit(set data.Set, factor int, pair [2]playSide, before, swap []byte) (ui.SwapHit, error) {
 	a, b := pair[0], pair[1]
 	if !set.Info().Complete || a.index < 0 || b.index < 0 || a.classes[factor] == b.classes[factor] {
-		return "", false, nil // a swap that should change nothing cannot get closer
+		return ui.SwapHit{}, nil // a swap that should change nothing cannot get closer
 	}
 	classes := append([]int{}, a.classes...)
 	classes[factor] = b.classes[factor]
 	index, err := set.Index(classes)
 	if err != nil {
-		return "", false, err
+		return ui.SwapHit{}, err
 	}
 	truth, err := rm.original(set, index)
 	if err != nil {
-		return "", false, err
+		return ui.SwapHit{}, err
 	}
 	c := rm.model.Image.C
 	reached := play.Compare(swap, truth, c).PSNR
-	if metric.SwapHit(reached, a.psnr, play.Compare(before, truth, c).PSNR) {
-		return fmt.Sprintf("%.1f hit", reached), true, nil
-	}
-	return fmt.Sprintf("%.1f miss", reached), false, nil
+	return ui.SwapHit{Measured: true, PSNR: reached, Hit: metric.SwapHit(reached, a.psnr, play.Compare(before, truth, c).PSNR)}, nil
 }
 
 // movie serves the interpolation from A to B, back, or both, as a captioned animation.
@@ -227,8 +204,7 @@ func (p *Play) movie(w http.ResponseWriter, r *http.Request) error {
 		for j, pixels := range decoded {
 			caption := a
 			if j > 0 {
-				slot := slots[s.order[j-1]]
-				caption = strings.TrimSpace(fmt.Sprintf("%s + %s's slot %d %s", a, b, slot.Index, cmp.Or(slot.Called, slot.Name)))
+				caption = ui.StepCaption(a, b, slots[s.order[j-1]])
 			}
 			if j == len(decoded)-1 {
 				caption = b

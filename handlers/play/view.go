@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"slotscope/handlers"
-	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/play"
 	"slotscope/views"
@@ -22,12 +21,12 @@ import (
 func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	m, key := rm.model.Config.M, rm.source.Key
 	v := ui.PlayView{
-		Key: key, Title: rm.source.Title, Run: rm.source.Run, Step: rm.source.Step, Named: fmt.Sprintf("%s, step %s", rm.source.Title, grouped(rm.source.Step)), Engine: rm.model.Engine,
+		Key: key, Title: rm.source.Title, Run: rm.source.Run, Step: rm.source.Step, Named: ui.Named(rm.source.Title, rm.source.Step), Engine: rm.model.Engine,
 		Model: rm.source.Config.Model, Preset: rm.source.Config.Preset, M: m, K: rm.model.Codes(), D: rm.source.Config.D,
 		Continuous: rm.model.Continuous(), Text: rm.model.Text,
 		H: rm.model.Image.H, W: rm.model.Image.W, C: rm.model.Image.C,
 		Codes: s.codes, BCodes: s.bcodes, Order: s.order, Slot: s.slot,
-		Query: rm.query(s).Encode(), About: playAbout(rm.source), Origin: playOrigin(rm.source),
+		Query: rm.query(s).Encode(), About: origin(rm.source).About(), Origin: origin(rm.source).Short(),
 	}
 	if size := rm.model.WeightsSize(); size > 0 && size <= play.MaxWeights {
 		v.Weights = "/api/play/" + key + "/weights.bin"
@@ -37,7 +36,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	if err == nil {
 		v.Dataset = datasetView(set.Info())
 	} else {
-		v.Problem = "This checkpoint’s dataset is not available, so you can only upload images or edit codes: " + err.Error() + "."
+		v.Problem = ui.NoDataset(err)
 	}
 	v.A, v.B = rm.sideView("A", s.a), rm.sideView("B", s.b)
 	usage := rm.play.Library.Usage(rm.source)
@@ -62,16 +61,16 @@ func (rm playRoom) offer(v *ui.PlayView) {
 	key := rm.source.Key
 	contrast := rm.play.contrast(rm.source)
 	for _, src := range rm.play.Library.List() {
-		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == key})
+		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: origin(src).Option(), Chosen: src.Key == key})
 		if src.Config.Dataset == rm.source.Config.Dataset && src.Key != key {
-			v.Others = append(v.Others, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == contrast})
+			v.Others = append(v.Others, ui.PlayOption{Value: src.Key, Text: origin(src).Option(), Chosen: src.Key == contrast})
 		}
 	}
 	if rm.source.Run != "" {
 		v.Steps = rm.play.Library.Steps(rm.source.Run)
 	}
 	if !slices.ContainsFunc(v.Checkpoints, func(o ui.PlayOption) bool { return o.Chosen }) {
-		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: key, Text: optionText(rm.source), Chosen: true})
+		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: key, Text: origin(rm.source).Option(), Chosen: true})
 	}
 }
 
@@ -153,54 +152,13 @@ func imageURL(key string, codes []int) string {
 	return "/img/" + key + "/" + play.FormatCodes(codes) + ".png"
 }
 
-func optionText(src play.Source) string {
-	return fmt.Sprintf("%s · %s %s · step %s", src.Title, model.ModelTitle(src.Config.Model), src.Config.Preset, grouped(src.Step))
-}
-
-// playAbout returns one sentence on the origin of a checkpoint.
-func playAbout(src play.Source) string {
-	c := src.Config
-	text := fmt.Sprintf("%s, %s, seed %d, %s steps of %d images", model.ModelTitle(c.Model), c.Preset, c.Seed, grouped(src.Step), c.Batch)
-	if card := src.Card; card != nil {
-		if card.Engine != "" {
-			text += ", engine " + card.Engine
-		}
-		for _, name := range sortedKeys(card.Scores) {
-			text += fmt.Sprintf(", %s %.4g", name, card.Scores[name])
-		}
-	}
-	return text + "."
-}
-
-// playOrigin returns the abbreviated origin of a checkpoint.
-func playOrigin(src play.Source) string {
-	text := fmt.Sprintf("Seed %d", src.Config.Seed)
+// origin returns where a checkpoint comes from.
+func origin(src play.Source) ui.Origin {
+	o := ui.Origin{Title: src.Title, Config: src.Config, Step: src.Step}
 	if src.Card != nil {
-		for _, name := range sortedKeys(src.Card.Scores) {
-			if short, ok := map[string]string{"PSNR over 10,000 images (dB)": "PSNR %.1f dB", "InfoM": "InfoM %.2f"}[name]; ok {
-				text += " · " + fmt.Sprintf(short, src.Card.Scores[name])
-			}
-		}
+		o.Engine, o.Scores = src.Card.Engine, src.Card.Scores
 	}
-	return text
-}
-
-// grouped formats a number with thousands separators.
-func grouped(n int) string {
-	text := strconv.Itoa(n)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
-}
-
-func sortedKeys(m map[string]float64) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return o
 }
 
 func datasetView(info data.Info) *ui.PlayDataset {
@@ -347,7 +305,7 @@ func countedView(c play.Counting) ui.PlayCounted {
 		v.Ready, v.Done, v.Of = true, c.Usage.Images, c.Usage.Images
 	}
 	if c.Err != nil {
-		v.Problem = "Counting the codes failed: " + handlers.SentenceOf(c.Err)
+		v.Problem = ui.CountingFailed(handlers.SentenceOf(c.Err))
 	}
 	return v
 }

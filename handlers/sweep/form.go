@@ -63,12 +63,7 @@ func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, ba
 	for i, info := range h.Datasets.List(r.Context()) {
 		view.Datasets = append(view.Datasets, ui.Choosable{Key: info.Name, Label: info.Name, Chosen: slices.Contains(f.datasets, info.Name) || len(f.datasets) == 0 && i == 0})
 	}
-	for _, p := range [][2]string{{"main", "Main results: every model, after selecting its hyperparameter"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}, {"ratio", "Number of slots and dimension, together"}} {
-		view.Parts = append(view.Parts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.parts, p[0])})
-	}
-	for _, p := range [][2]string{{"models", "Every model, trained as in its source"}, {"tuned", "Every model, after selecting its hyperparameter"}, {"splits", "Splits: combinations held out of training"}, {"ratio", "Number of slots and dimension, together"}} {
-		view.FieldParts = append(view.FieldParts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.fieldParts, p[0])})
-	}
+	view.Parts, view.FieldParts = ui.PartsOf(f.parts), ui.FieldPartsOf(f.fieldParts)
 	for i := range max(leastLines, len(f.fields)+1) {
 		line := ui.VaryLine{Problem: bad[fmt.Sprintf("vary[%d]", i)]}
 		if i < len(f.fields) {

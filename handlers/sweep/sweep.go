@@ -92,7 +92,7 @@ func (h Sweeps) show(w http.ResponseWriter, r *http.Request) error {
 		p := ui.SweepPart{Name: part.Name, About: part.About}
 		for _, item := range s.Board.Items {
 			if slices.Contains(item.Parts, i) || item.Selecting && item.Part == i {
-				p.Items = append(p.Items, itemView(item))
+				p.Items = append(p.Items, ui.ItemOf(item))
 			}
 		}
 		view.Parts = append(view.Parts, p)
@@ -113,17 +113,6 @@ func entryOn(b sweep.Board, id string) (report.Entry, bool) {
 		}
 	}
 	return report.Entry{}, false
-}
-
-func itemView(s sweep.Standing) ui.SweepItem {
-	v := ui.SweepItem{ID: s.ID, Name: s.Name, Stage: string(s.Stage), Run: s.Run, Exists: s.Stage != sweep.Planned, Steps: s.Config.Steps, Choosing: len(s.Parts) == 0, Problem: s.Problem}
-	if s.Scores != nil {
-		for _, key := range []string{"infom", "psnr"} {
-			m, _ := report.MetricByKey(key)
-			v.Scores = append(v.Scores, report.Summarise([]float64{m.Of(*s.Scores)}).Text(m.Decimals))
-		}
-	}
-	return v
 }
 
 // act stops, resumes, retries or deletes a sweep, then redirects to its page or to the list.

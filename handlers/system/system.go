@@ -49,7 +49,7 @@ func Look(executor string) func(context.Context) EngineInfo {
 	return func(ctx context.Context) EngineInfo {
 		info := EngineInfo{Report: compute.Look(ctx), Executor: executor}
 		if executor == model.Slurm {
-			info.Slurm = "SLURM: jobs are submitted with sbatch and followed through squeue and the run folders."
+			info.Slurm = ui.ClusterSaid
 		}
 		return info
 	}
@@ -111,7 +111,7 @@ func (h System) testAlert(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	view.Tested = "The webhook accepted the test message."
+	view.Tested = ui.Accepted
 	return handlers.Draw(w, r, ui.System(view))
 }
 

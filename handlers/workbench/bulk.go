@@ -156,8 +156,7 @@ func (h Workbench) bulk(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, back, http.StatusSeeOther)
 		return nil
 	}
-	v := ui.OutcomeView{Title: fmt.Sprintf("%s %s, %s failed", views.Plural(len(done), "run", "runs"), d.done, views.Count(len(failed))), Failed: failed, Done: done, Back: back}
-	return handlers.DrawStatus(w, r, http.StatusConflict, ui.Outcome(v))
+	return handlers.DrawStatus(w, r, http.StatusConflict, ui.Outcome(ui.NewOutcome(d.done, done, failed, back)))
 }
 
 // together compares or exports runs, or asks whether to delete them.
@@ -165,7 +164,7 @@ func together(w http.ResponseWriter, r *http.Request, what string, chosen []mode
 	ids := strings.Join(idsOf(chosen), ",")
 	switch {
 	case what == "delete":
-		return handlers.Draw(w, r, ui.Outcome(sure(chosen, back)))
+		return handlers.Draw(w, r, ui.Outcome(ui.Sure(runsOf(chosen), back)))
 	case what == "export":
 		q := url.Values{"run": {ids}, "cols": {backColumns(back)}}
 		http.Redirect(w, r, "/api/runs.csv?"+q.Encode(), http.StatusSeeOther)
@@ -196,23 +195,12 @@ func act(ctx context.Context, d deed, chosen selection) (done []model.Run, faile
 	return done, failed
 }
 
-// sure asks for confirmation before deleting runs.
-func sure(chosen []model.Overview, back string) ui.OutcomeView {
-	live := 0
-	v := ui.OutcomeView{Title: "Delete " + views.Plural(len(chosen), "run", "runs") + "?", Back: back,
-		Said: "This permanently deletes folders, checkpoints and points. To only hide runs from the list, archive them.",
-		Confirm: &ui.Confirm{Button: "Delete " + views.Plural(len(chosen), "run", "runs"), Fields: [][2]string{
-			{"do", "delete"}, {"confirm", "yes"}, {"run", strings.Join(idsOf(chosen), ",")}, {"back", back}}}}
-	for _, run := range chosen {
-		v.Done = append(v.Done, run.Run)
-		if !run.State.Ended() {
-			live++
-		}
+func runsOf(runs []model.Overview) []model.Run {
+	all := make([]model.Run, len(runs))
+	for i, r := range runs {
+		all[i] = r.Run
 	}
-	if live > 0 {
-		v.Said += fmt.Sprintf(" %s not ended and will be kept; stop them first.", views.Plural(live, "run has", "runs have"))
-	}
-	return v
+	return all
 }
 
 func idsOf(runs []model.Overview) []string {

@@ -86,7 +86,7 @@ func read(q url.Values, c *query.Catalogue) ask {
 	by, down := strings.CutPrefix(a.Sort, "-")
 	field, ok := c.Field(by)
 	if !ok {
-		a.notices = append(a.notices, fmt.Sprintf("Cannot sort by %q: unknown column. Showing the newest runs first.", by))
+		a.notices = append(a.notices, ui.CannotSort(by))
 		field, _ = c.Field("created")
 		down, a.Sort = true, ui.DefaultSort
 	}
@@ -100,12 +100,12 @@ func read(q url.Values, c *query.Catalogue) ask {
 		case ok:
 			a.columns = append(a.columns, field)
 		case len(a.Columns) > 0:
-			a.notices = append(a.notices, fmt.Sprintf("No run has %q. It may be a series that was not measured yet.", name))
+			a.notices = append(a.notices, ui.NoSeries(name))
 		}
 	}
 	if a.Group != "" && a.Group != byConfig {
 		if f, ok := c.Field(a.Group); !ok || f.Kind == query.Time {
-			a.notices = append(a.notices, fmt.Sprintf("Cannot group by %q. Choose config, a text column or a hyperparameter.", a.Group))
+			a.notices = append(a.notices, ui.CannotGroup(a.Group))
 			a.Group = ""
 		}
 	}
@@ -218,14 +218,7 @@ func (h Workbench) row(a ask, run model.Overview) ui.Row {
 	if h.Evaluations == nil {
 		return row
 	}
-	switch e := h.Evaluations.State(run.ID); {
-	case e.State == model.Queued:
-		row.Said, row.Active = "evaluation queued", e.State
-	case e.Under():
-		row.Said, row.Active = "evaluating", e.State
-	case e.Failure() != "":
-		row.Said, row.Active = "evaluation failed", e.State
-	}
+	row.Said, row.Active = ui.EvaluationSaid(h.Evaluations.State(run.ID))
 	return row
 }
 
@@ -279,7 +272,7 @@ func (h Workbench) saveView(w http.ResponseWriter, r *http.Request) error {
 	address.View, address.Page = name, 1
 	if f.Get("do") == "delete" {
 		if err := h.Views.Delete(f.Get("was"), version); err != nil {
-			return h.told(w, r, "The view was not deleted", f, address, err)
+			return h.told(w, r, ui.ViewNotDeleted, f, address, err)
 		}
 		address.View = ""
 		http.Redirect(w, r, address.URL(), http.StatusSeeOther)
@@ -288,7 +281,7 @@ func (h Workbench) saveView(w http.ResponseWriter, r *http.Request) error {
 	stored := address
 	stored.View = ""
 	if _, err := h.Views.Save(name, stored.Values().Encode(), version, time.Now()); err != nil {
-		return h.told(w, r, "The view was not saved", f, address, err)
+		return h.told(w, r, ui.ViewNotSaved, f, address, err)
 	}
 	http.Redirect(w, r, address.URL(), http.StatusSeeOther)
 	return nil
@@ -321,9 +314,8 @@ func (h Workbench) columns(w http.ResponseWriter, r *http.Request) error {
 	if len(chosen) == 0 {
 		chosen = usual
 	}
-	titles := map[string]string{query.OfRun: "Run", query.OfConfig: "Hyperparameters", query.OfScores: "Evaluation scores", query.OfLastValue: "Latest training values"}
 	for _, name := range query.Groups {
-		g := ui.ColumnGroup{Title: titles[name]}
+		g := ui.ColumnGroup{Title: ui.GroupTitles[name]}
 		for _, f := range c.Fields() {
 			if f.Group == name {
 				g.Fields = append(g.Fields, ui.ColumnChoice{Column: columnOf(f), Chosen: slices.Contains(chosen, f.Name)})

@@ -138,6 +138,16 @@ type PairView struct {
 	Query, Problem string // Problem is why no images can be chosen; empty if none
 }
 
+// NoImages says that the images of a dataset cannot be read.
+func NoImages(dataset string) string {
+	return fmt.Sprintf("The images of %s cannot be read. See the Datasets page for what is missing.", dataset)
+}
+
+// SeedValue is the value of one seed.
+func SeedValue(seed int64, v float64) string {
+	return fmt.Sprintf("seed %d: %s", seed, strconv.FormatFloat(v, 'f', 4, 64))
+}
+
 // SwapRow is a run with its single-slot swaps.
 type SwapRow struct {
 	Label string
@@ -237,6 +247,11 @@ func (v ReportView) models() string {
 
 // ReportFile is one download.
 type ReportFile struct{ Name, About string }
+
+// Archives are the downloads that cover all files of a report: their sums, and an archive, by name.
+func Archives(sums, archive string) []ReportFile {
+	return []ReportFile{{sums, "SHA-256 of every file in the archive."}, {archive, "All of these files, plus every figure as SVG and PNG."}}
+}
 
 // manyRuns is the largest number of runs for which individual curves are shown by default; more lines would hide the means.
 const manyRuns = 60

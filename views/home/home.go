@@ -1,7 +1,12 @@
 // Package home renders the home page.
 package home
 
-import "slotscope/model"
+import (
+	"fmt"
+
+	"slotscope/model"
+	"slotscope/views"
+)
 
 // HomeView is the view of the home page.
 type HomeView struct {
@@ -13,4 +18,9 @@ type HomeView struct {
 	Images     int         // number of its images
 	Factors    int         // number of its factors
 	Sheet      string      // URL of the newest reconstructions; empty if none
+}
+
+// TrainedSaid describes how a checkpoint was trained.
+func TrainedSaid(c model.Config, step int) string {
+	return fmt.Sprintf("%s %s, %s steps on %s", model.ModelTitle(c.Model), c.Preset, views.Count(step), c.Dataset)
 }

@@ -207,3 +207,20 @@ func (v SweepFormView) otherProblems() []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// PartsOf returns the parts of the paper's study, of which some are chosen.
+func PartsOf(chosen []string) []Choosable {
+	return choices(chosen, [][2]string{{"main", "Main results: every model, after selecting its hyperparameter"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}, {"ratio", "Number of slots and dimension, together"}})
+}
+
+// FieldPartsOf returns the parts of the comparison with the literature, of which some are chosen.
+func FieldPartsOf(chosen []string) []Choosable {
+	return choices(chosen, [][2]string{{"models", "Every model, trained as in its source"}, {"tuned", "Every model, after selecting its hyperparameter"}, {"splits", "Splits: combinations held out of training"}, {"ratio", "Number of slots and dimension, together"}})
+}
+
+func choices(chosen []string, all [][2]string) (out []Choosable) {
+	for _, c := range all {
+		out = append(out, Choosable{Key: c[0], Label: c[1], Chosen: slices.Contains(chosen, c[0])})
+	}
+	return out
+}

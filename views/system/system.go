@@ -10,6 +10,12 @@ import (
 	"slotscope/views"
 )
 
+// Sentences about the cluster, and about the webhook's test message.
+const (
+	ClusterSaid = "SLURM: jobs are submitted with sbatch and followed through squeue and the run folders."
+	Accepted    = "The webhook accepted the test message."
+)
+
 // SystemView describes the system the program runs on; sizes are in bytes.
 type SystemView struct {
 	Engine   string    `json:"engine"`
