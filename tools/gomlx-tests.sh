@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # Runs GoMLX's own tests on the CPU engine, one by one, and prints for each package how many pass and which fail.
 #
-#   tools/gomlx-tests.sh [-b BACKEND] [-t SECONDS] [-v FOLDER] [PACKAGE…]
+#   tools/gomlx-tests.sh [-b BACKEND] [-t SECONDS] [-m LEAST] [-v FOLDER] [PACKAGE…]
 #
 #   -b  the backend in GoMLX's notation: cpu (this project's, the default), or go:ops_sequential for the baseline
 #   -t  the time limit of one test, 60 s by default; a test that exceeds it fails
+#   -m  the number of tests that must pass; with fewer, the exit status is 1
 #   -v  a folder for the output of failing tests, one file each
 #   packages are patterns below GoMLX's module; by default pkg/core/graph/... pkg/ml/layers/... pkg/ml/train/... pkg/ml/context/...
 #
 # The module is copied from the module cache to a temporary folder, where it is patched to use this backend; the folder is deleted at
 # the end. A test that panics ends its process, so each test runs in its own.
 set -euo pipefail
-backend=cpu limit=60 keep=
-while getopts b:t:v: option; do
+backend=cpu limit=60 least=0 keep= all=0
+while getopts b:t:m:v: option; do
 	case $option in
 	b) backend=$OPTARG ;;
 	t) limit=$OPTARG ;;
+	m) least=$OPTARG ;;
 	v) keep=$(mkdir -p "$OPTARG" && cd "$OPTARG" && pwd) ;;
 	*) exit 2 ;;
 	esac
@@ -69,6 +71,7 @@ package() {
 		esac
 	done
 	cd - >/dev/null
+	all=$((all + passed))
 	printf '%-40s %6d %6d %7d %6d  %s\n' "$name" $passed ${#failed[@]} $skipped $((passed + ${#failed[@]} + skipped)) "${failed[*]}"
 }
 
@@ -80,3 +83,5 @@ for pattern in "$@"; do
 		package "$found"
 	done
 done
+echo "$all tests pass"
+[ "$all" -ge "$least" ] || { echo "expected at least $least" >&2; exit 1; }
