@@ -32,7 +32,7 @@ const (
 // GroupTitles are the headings of the groups of columns, by their names in queries.
 var GroupTitles = map[string]string{"run": "Run", "hyperparameter": "Hyperparameters", "score": "Evaluation scores", "last value": "Latest training values"}
 
-// EvaluationSaid returns what a row says about an evaluation and its state; empty if none is under way and none failed.
+// EvaluationSaid returns what a row says about an evaluation and its state; empty if none is queued or running and none failed.
 func EvaluationSaid(e model.Evaluation) (string, model.State) {
 	switch {
 	case e.State == model.Queued:

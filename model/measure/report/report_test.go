@@ -148,7 +148,7 @@ func TestTableAndAggregation(t *testing.T) {
 	if got := fmt.Sprint(hrr[0].equivalence(), hrr[6].equivalence()); !near(hrr[0].Difference(), -0.03, 1e-12) || got != "✓✓" {
 		t.Errorf("difference %v, equivalent %s", hrr[0].Difference(), got)
 	}
-	if d, e := hrr[3].equivalence(), hrr[1].equivalence(); !strings.Contains(d, "is wider than the published one (± 0.02)") || e != "Not equivalent: the difference (-0.009) exceeds the published ± 0.005." {
+	if d, e := hrr[3].equivalence(), hrr[1].equivalence(); !strings.Contains(d, "is wider than the published one (± 0.02)") || e != "Not equivalent: the difference (−0.009) exceeds the published ± 0.005." {
 		t.Errorf("D: %s; InfoE: %s", d, e)
 	}
 	// by seed: (0.80 + 0.70)/2, (0.82 + 0.72)/2, (0.84 + 0.74)/2, whose s is again 0.02
