@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
@@ -16,8 +15,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
-	"slotscope/model/compute"
-	"slotscope/model/compute/cpu/kernel"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/paper/layer"
 )
@@ -47,23 +44,6 @@ func holdToPyTorch(t *testing.T, without ...string) {
 			}
 		})
 	}
-}
-
-// The same for products of two bfloat16 parts each, which are close enough to float32, with the kernels that every machine has. Tripod
-// divides small differences and does not support them.
-func TestParityInBF16x3(t *testing.T) {
-	undo, ok := kernel.ForceHalf("plain C")
-	if !ok {
-		t.Fatal("no kernels in plain C")
-	}
-	defer undo()
-	usual := opened
-	defer func() { opened, looser = usual, 1 }()
-	looser = 1.5 // HRR's largest is 0.4, BioAE's 0.99
-	opened = sync.OnceValues(func() (*compute.Engine, error) {
-		return compute.OpenFor(model.Config{Engine: "cpu", Precision: model.BF16x3})
-	})
-	holdToPyTorch(t, "tripod")
 }
 
 func parity(t *testing.T, golden map[string]array) {
