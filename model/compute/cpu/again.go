@@ -9,29 +9,29 @@ import (
 	"github.com/gomlx/gomlx/backends"
 )
 
-// Limits of what is computed again for each reader.
+// Limits of the values that each reader recomputes.
 const (
-	againSize  = 16 // elements; a scalar is cheaper kept
+	againSize  = 16 // elements; a smaller array is cheaper to keep
 	againOps   = 4  // operations on one array
-	againSmall = 8  // other operands have at most this part of its elements
+	againSmall = 8  // other operands have at most 1/againSmall of the array's elements
 )
 
-// againOp are the operations that cost less than reading an array.
+// againOp has the operations that cost less than reading an array.
 var againOp = map[backends.OpType]bool{
 	backends.OpTypeAdd: true, backends.OpTypeSub: true, backends.OpTypeMul: true, backends.OpTypeNeg: true, backends.OpTypeAbs: true,
 	backends.OpTypeMax: true, backends.OpTypeMin: true, backends.OpTypeWhere: true, backends.OpTypeGreaterThan: true,
 	backends.OpTypeGreaterOrEqual: true, backends.OpTypeLessThan: true, backends.OpTypeLessOrEqual: true,
 }
 
-// origin says from which array a value is computed, by how many cheap operations.
+// origin is the array from which a value is computed, and the number of cheap operations.
 type origin struct {
 	array *node
 	ops   int
 }
 
-// again copies values that take a few cheap operations on one array, and small operands, to every group-to-be that reads them:
-// these then read the array and no value in between is stored. So the normalised activations of a forward pass are computed
-// again in the backward pass. What some reader needs in memory anyway is kept as it is.
+// again copies each value that takes a few cheap operations on one array and small operands, so that every reader has its own copy. The
+// copy joins the group of its reader, which then reads the array, and no intermediate value is stored. For example, the backward pass
+// recomputes the normalized activations of the forward pass. A value that some reader needs in memory is not copied.
 func (p *plan) again() {
 	p.lazy = map[*node]bool{}
 	a := copier{p: p, readers: map[*node][]*node{}, before: map[*node][]*node{}}
@@ -56,7 +56,7 @@ func (p *plan) again() {
 	a.renumber()
 }
 
-// origins finds the values that may be computed again.
+// origins returns the values that may be recomputed.
 func (p *plan) origins() map[*node]origin {
 	found := map[*node]origin{}
 	for _, n := range p.nodes {
@@ -88,14 +88,14 @@ func (p *plan) origin(known map[*node]origin, n *node) (origin, bool) {
 	return o, o.array != nil && o.ops <= againOps
 }
 
-// copier makes copies of nodes for their readers.
+// copier copies nodes for their readers.
 type copier struct {
 	p       *plan
-	readers map[*node][]*node // of a root
-	before  map[*node][]*node // copies that stand before their reader
+	readers map[*node][]*node // by root
+	before  map[*node][]*node // by reader: the copies to insert before it
 }
 
-// reads notes n as a reader of its operands.
+// reads records n as a reader of its operands.
 func (a *copier) reads(n *node) {
 	for _, x := range n.in {
 		if r := a.p.root(x); !slices.Contains(a.readers[r], n) {
@@ -104,7 +104,7 @@ func (a *copier) reads(n *node) {
 	}
 }
 
-// copies makes a copy of n for each reader after the first, where all of them can compute it themselves.
+// copies makes a copy of n for each reader after the first, if all readers can compute n themselves.
 func (a *copier) copies(n *node) {
 	readers := a.readers[n]
 	for _, r := range readers {
@@ -131,7 +131,7 @@ func (a *copier) copies(n *node) {
 	a.p.lazy[n] = len(readers) > 0
 }
 
-// renumber puts the copies into the list of nodes, each before its reader.
+// renumber inserts the copies into the list of nodes, each before its reader.
 func (a *copier) renumber() {
 	p := a.p
 	alias := map[*node]*node{}
@@ -157,7 +157,7 @@ func (a *copier) renumber() {
 	}
 }
 
-// unify computes once what a group would compute several times.
+// unify removes from a group the nodes that compute the same value as an earlier node.
 func (p *plan) unify(g *group) {
 	known := map[string]*node{}
 	g.nodes = slices.DeleteFunc(g.nodes, func(n *node) bool {
@@ -178,7 +178,7 @@ func (p *plan) unify(g *group) {
 	})
 }
 
-// findIdentity notes operations that give one of their operands: x - 0, and a choice that a constant makes.
+// findIdentity replaces operations that return one of their operands: x - 0, and Where with a constant condition.
 func (p *plan) findIdentity(n *node) {
 	if p.alias[n.id] != nil {
 		return
@@ -198,7 +198,7 @@ func (p *plan) findIdentity(n *node) {
 	}
 }
 
-// become makes a node another name of x.
+// become turns a node into an alias of x.
 func (p *plan) become(n, x *node) {
 	p.alias[n.id], n.op, n.args, n.in = x, backends.OpTypeIdentity, nil, []*node{x}
 }

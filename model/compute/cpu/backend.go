@@ -1,13 +1,13 @@
 //go:build cgo
 
-// Package cpu is the engine of our own: a GoMLX backend that computes on the host's processors.
+// Package cpu is Slotscope's own engine: a GoMLX backend that computes on the host's processors.
 //
-// A graph is built node by node with GoMLX's shape inference (builder.go, ops_*.go). Compile drops what no output needs,
+// A graph is built node by node with GoMLX's shape inference (builder.go, ops_*.go). Compile drops nodes that no output needs,
 // folds constants, groups chains of element-wise operations into programs and plans memory (plan.go, fuse.go, memory.go).
-// Execute runs the plan step by step, each step on all workers (executable.go). Arithmetic on float32 lies in kernel,
-// movement of data in move; what remains is portable Go over every data type (element.go, reduce.go, dot.go, conv.go).
+// Execute runs the plan step by step, each step on all workers (executable.go). Package kernel has float32 arithmetic,
+// package move has data movement; everything else is portable Go for every data type (element.go, convert.go, dot.go, conv.go).
 //
-// The same graph on the same inputs with the same number of workers gives the same bits.
+// The same graph with the same inputs and the same number of workers gives bit-identical results.
 package cpu
 
 import (
@@ -23,7 +23,7 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// Name is how GoMLX knows this backend.
+// Name is the name of this backend in GoMLX.
 const Name = "cpu"
 
 func init() { backends.Register(Name, New) }
@@ -33,21 +33,21 @@ type Backend struct {
 	notimplemented.Backend
 
 	workers   *kernel.Pool
-	split     bool // products of float32 may be computed as three of bfloat16
+	split     bool // products of float32 may be computed as three products of bfloat16
 	finalized atomic.Bool
-	profile   atomic.Pointer[Profile] // nil where nothing is measured
-	free      sync.Map                // size in bytes -> *sync.Pool of []byte, memory of finalized buffers
+	profile   atomic.Pointer[Profile] // nil if nothing is measured
+	free      sync.Map                // size in bytes -> *sync.Pool of *[]byte, the memory of finalized buffers
 }
 
 var _ backends.Backend = (*Backend)(nil)
 
-// New opens the engine. config is empty, or the number of workers, then, after a comma, SplitProducts or nothing. Engines with the
-// same number share one pool of workers.
+// New opens the engine. config is empty or the number of workers, optionally followed by a comma and SplitProducts. Engines with the
+// same number of workers share one pool.
 func New(config string) (backends.Backend, error) {
 	number, products, _ := strings.Cut(config, ",")
 	n, err := threads(number)
 	if err == nil && products != "" && products != SplitProducts {
-		err = errors.Errorf("config of the cpu engine: after the comma stands %q, not %q", products, SplitProducts)
+		err = errors.Errorf("config of the cpu engine: %q after the comma; only %q is allowed", products, SplitProducts)
 	}
 	if err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func New(config string) (backends.Backend, error) {
 	return &Backend{workers: kernel.Shared(n), split: products != ""}, nil
 }
 
-// Simulate opens an engine whose threads are imagined, to measure it with Measure: what is reported as time that passed is what would have
-// passed if each thread had a core of its own. One goroutine at a time uses it.
+// Simulate opens an engine with simulated threads, to be measured with Measure: it reports the wall time that would have passed
+// if each thread had its own core. Only one goroutine at a time may use it.
 func Simulate(threads int) backends.Backend { return &Backend{workers: kernel.Simulated(threads)} }
 
 // Name returns "cpu".
@@ -65,18 +65,18 @@ func (b *Backend) Name() string { return Name }
 // String returns "cpu".
 func (b *Backend) String() string { return Name }
 
-// Description says how many workers compute.
+// Description returns the name of the engine with its number of workers.
 func (b *Backend) Description() string {
 	return fmt.Sprintf("Slotscope's CPU engine, %d workers", b.Threads())
 }
 
-// Threads is the number of workers.
+// Threads returns the number of workers.
 func (b *Backend) Threads() int { return b.workers.Threads() }
 
 // NumDevices returns 1: the host.
 func (b *Backend) NumDevices() int { return 1 }
 
-// DeviceDescription names the host as device 0.
+// DeviceDescription describes device 0, the host.
 func (b *Backend) DeviceDescription(n backends.DeviceNum) string {
 	if n != 0 {
 		return fmt.Sprintf("no such device: %d", n)
@@ -93,7 +93,7 @@ func (b *Backend) Builder(name string) backends.Builder {
 	return g
 }
 
-// Finalize makes the engine unusable and lets its memory go; the workers, which other engines may share, stay.
+// Finalize makes the engine unusable and releases its memory. The workers stay, since other engines may share them.
 func (b *Backend) Finalize() {
 	b.finalized.Store(true)
 	b.free.Clear()
@@ -102,7 +102,7 @@ func (b *Backend) Finalize() {
 // IsFinalized reports whether Finalize was called.
 func (b *Backend) IsFinalized() bool { return b.finalized.Load() }
 
-// checkLive returns an error that names the action where the engine was finalized.
+// checkLive returns an error that names the action if the engine was finalized.
 func (b *Backend) checkLive(action string) error {
 	if b.finalized.Load() {
 		return errors.Errorf("cpu engine: %s after Finalize", action)

@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 )
 
-// BenchmarkConvStep is a convolution 4×4 stride 2 forward and backward (3 products of equal size), in GFLOP/s: of all, and of the
-// best, which is what counts where others use the machine.
+// BenchmarkConvStep runs a 4×4 convolution with stride 2 forward and backward (3 products of equal size). It reports GFLOP/s of all
+// steps and of the best one, which is the meaningful number on a shared machine.
 func BenchmarkConvStep(b *testing.B) {
 	for _, s := range []struct{ batch, side, in, out int }{{16, 32, 64, 128}, {16, 16, 128, 256}, {16, 64, 3, 64}} {
 		b.Run(fmt.Sprintf("B%d_%dx%dx%d_to_%d", s.batch, s.side, s.side, s.in, s.out), func(b *testing.B) {

@@ -18,16 +18,16 @@ type rounded struct{}
 
 func roundsToBF16(n *node) bool { _, ok := n.args.(rounded); return ok }
 
-// widener replaces products of bfloat16 by products of float32 whose operands were rounded: the kernels have these, the product of
-// two bfloat16 is exact in float32, and sums are of float32 either way. A product that is only converted to float32 afterwards
+// widener replaces products of bfloat16 with products of float32 that have rounded operands: the kernels support these, the product of
+// two bfloat16 values is exact in float32, and sums are float32 in both cases. A product that is only converted to float32 afterwards
 // is not rounded in between.
 type widener struct {
 	list []*node
-	wide map[*node]*node // of bfloat16: the same value as float32
-	sums map[*node]*node // of products of bfloat16: their value before it is rounded
+	wide map[*node]*node // by bfloat16 node: the same value as float32
+	sums map[*node]*node // by bfloat16 product: its value before rounding
 }
 
-// widen returns the nodes with products of bfloat16 replaced; false where there are none.
+// widen returns the nodes with products of bfloat16 replaced, and false if there are none.
 func widen(nodes []*node) ([]*node, bool) {
 	if !slices.ContainsFunc(nodes, isHalfProduct) {
 		return nodes, false
@@ -47,13 +47,13 @@ func isHalfProduct(n *node) bool {
 	return n.shape.DType == dtypes.BFloat16 && (n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral)
 }
 
-// movesOnly are the operations whose results are elements of their operands.
+// movesOnly has the operations whose result elements are all operand elements.
 var movesOnly = map[backends.OpType]bool{
 	backends.OpTypeReshape: true, backends.OpTypeTranspose: true, backends.OpTypeBroadcastInDim: true, backends.OpTypeReverse: true,
 	backends.OpTypeSlice: true, backends.OpTypeConcatenate: true, backends.OpTypeIdentity: true, backends.OpTypePad: true,
 }
 
-// holdsBF16 says whether every value of a node of float32 is one of bfloat16.
+// holdsBF16 reports whether every value of a float32 node is exactly a bfloat16 value.
 func holdsBF16(n *node) bool {
 	switch c, constant := n.args.(constant); {
 	case roundsToBF16(n):
@@ -66,7 +66,7 @@ func holdsBF16(n *node) bool {
 	return false
 }
 
-// operands says how the operands of a product may be multiplied.
+// operands returns how the kernels may multiply the operands of a product.
 func operands(n *node) kernel.Operands {
 	_, disguised := n.args.(sumArgs)
 	switch {
@@ -87,7 +87,7 @@ func split(nodes []*node) {
 	}
 }
 
-// replace adds what a node of bfloat16 is as float32.
+// replace adds the float32 form of a bfloat16 node.
 func (w *widener) replace(n *node) {
 	switch {
 	case n.op == backends.OpTypeConvertDType:
@@ -97,7 +97,7 @@ func (w *widener) replace(n *node) {
 	case isHalfProduct(n):
 		if in := w.widened(n.in); in != nil {
 			w.sums[n] = w.add(n.op, n.shape, n.args, in...)
-			n.op, n.args, n.in = backends.OpTypeConvertDType, nil, []*node{w.sums[n]} // for those who read bfloat16
+			n.op, n.args, n.in = backends.OpTypeConvertDType, nil, []*node{w.sums[n]} // for readers of the bfloat16 value
 		}
 	case n.shape.DType == dtypes.BFloat16 && movesOnly[n.op]:
 		if in := w.widened(n.in); in != nil {
@@ -106,14 +106,14 @@ func (w *widener) replace(n *node) {
 	}
 }
 
-// add puts a node of float32 before the one that is looked at.
+// add appends a float32 node, which comes before the node being replaced.
 func (w *widener) add(op backends.OpType, like shapes.Shape, args any, in ...*node) *node {
 	n := &node{op: op, shape: shapes.Make(dtypes.Float32, like.Dimensions...), args: args, in: in}
 	w.list = append(w.list, n)
 	return n
 }
 
-// convert rounds float32 that becomes bfloat16, and takes what becomes float32 from where it is that already.
+// convert rounds float32 that becomes bfloat16, and reads a conversion to float32 from the float32 form if there is one.
 func (w *widener) convert(n *node) {
 	x := n.in[0]
 	if n.shape.DType == dtypes.BFloat16 && x.shape.DType == dtypes.Float32 {
@@ -130,7 +130,7 @@ func (w *widener) convert(n *node) {
 	}
 }
 
-// widened are nodes of bfloat16 as float32; nil where one is known as bfloat16 only.
+// widened returns the float32 forms of bfloat16 nodes, or nil if one has none.
 func (w *widener) widened(in []*node) []*node {
 	out := make([]*node, len(in))
 	for i, x := range in {

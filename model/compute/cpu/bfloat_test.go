@@ -22,7 +22,7 @@ func toBF16(x *Node) *Node { return ConvertDType(x, dtypes.BFloat16) }
 
 func toF32(x *Node) *Node { return ConvertDType(x, dtypes.Float32) }
 
-// Products of bfloat16 and their gradients are products of float32 whose operands were rounded, exactly.
+// TestProductsOfBF16 checks that products of bfloat16 and their gradients are exactly products of float32 with rounded operands.
 func TestProductsOfBF16(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestProductsOfBF16(t *testing.T) {
 					t.Errorf("%s: %s", c.name, s.describe())
 				}
 				if n.op == backends.OpTypeConvGeneral && operands(n) != kernel.Halves {
-					t.Errorf("%s: the kernels do not know what the operands hold: %s", c.name, s.describe())
+					t.Errorf("%s: operands are not known to be bfloat16: %s", c.name, s.describe())
 				}
 			}
 		}
@@ -83,7 +83,7 @@ func TestProductsOfBF16(t *testing.T) {
 	}
 }
 
-// Each set of kernels for bfloat16 gives a step as float32's kernels do, but for the order of sums.
+// TestStepWithKernelsForBF16 checks that a step with each set of kernels for bfloat16 equals that of the float32 kernels, except for the order of sums.
 func TestStepWithKernelsForBF16(t *testing.T) {
 	rng := rand.New(rand.NewPCG(27, 28))
 	in := []any{random(rng, f32(4, 12, 12, 3)), random(rng, f32(3, 3, 3, 20)), random(rng, f32(4, 4, 20, 24)), random(rng, f32(6*6*24, 10))}
@@ -99,12 +99,12 @@ func TestStepWithKernelsForBF16(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			undo, ok := kernel.ForceHalf(name)
 			if !ok {
-				t.Skip("the processor does not announce it")
+				t.Skip("not reported by the processor")
 			}
 			defer undo()
 			got, same := eval(t, engine(t), step, in...), 0
 			for i := range got {
-				if err := near(got[i], want[i], 1e-3); err != nil { // a sum on the other side of a tie is rounded otherwise
+				if err := near(got[i], want[i], 1e-3); err != nil { // a sum on the other side of a tie is rounded differently
 					t.Errorf("result %d: %v", i, err)
 				}
 				if reflect.DeepEqual(floats(got[i]), floats(want[i])) {
@@ -112,13 +112,13 @@ func TestStepWithKernelsForBF16(t *testing.T) {
 				}
 			}
 			if same == len(got) {
-				t.Error("the kernels were not used: every sum is as before to the last bit")
+				t.Error("the kernels were not used: every sum is bit-identical to float32")
 			}
 		})
 	}
 }
 
-// An engine that may split operands gives a step nearly as float32's kernels do, with each set that does it; without a set, to the bit.
+// TestStepOfSplitProducts checks that an engine with SplitProducts computes nearly the same step as with float32 for each set, and the same bits without a set.
 func TestStepOfSplitProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(29, 30))
 	in := []any{random(rng, f32(4, 12, 12, 3)), random(rng, f32(3, 3, 3, 20)), random(rng, f32(4, 4, 20, 24)), random(rng, f32(6*6*24, 10))}
@@ -136,7 +136,7 @@ func TestStepOfSplitProducts(t *testing.T) {
 	if _, used := BF16x3(); !used {
 		for i, got := range eval(t, splits, step, in...) {
 			if !reflect.DeepEqual(floats(got), floats(want[i])) {
-				t.Errorf("result %d differs, though no kernels for bfloat16 are used", i)
+				t.Errorf("result %d differs although no kernels for bfloat16 are used", i)
 			}
 		}
 	}
@@ -144,22 +144,22 @@ func TestStepOfSplitProducts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			undo, ok := kernel.ForceHalf(name)
 			if !ok {
-				t.Skip("the processor does not announce it")
+				t.Skip("not reported by the processor")
 			}
 			defer undo()
 			for i, got := range eval(t, splits, step, in...) {
 				if d := distance(floats(got), floats(want[i])); d > 2e-5 {
-					t.Errorf("result %d is off by %.1e of its largest element", i, d)
+					t.Errorf("result %d differs by %.1e of its largest element", i, d)
 				}
 				if reflect.DeepEqual(floats(got), floats(want[i])) {
-					t.Errorf("result %d is float32's to the last bit: the kernels were not used", i)
+					t.Errorf("result %d is bit-identical to float32: the kernels were not used", i)
 				}
 			}
 		})
 	}
 }
 
-// distance is the largest difference of elements, in parts of the largest.
+// distance returns the largest difference of elements, relative to the largest element.
 func distance(a, b []float64) float64 {
 	var apart, largest float64
 	for i := range a {
@@ -180,12 +180,12 @@ func TestConfig(t *testing.T) {
 	}
 	for _, config := range []string{"2,bf16", "bf16x3", "2,bf16x3,", "0"} {
 		if _, err := New(config); err == nil {
-			t.Errorf("%q opens", config)
+			t.Errorf("%q is accepted", config)
 		}
 	}
 }
 
-// Products are of bfloat16 where each operand is rounded or a constant that needs no rounding, under another shape or not.
+// TestHoldsBF16 checks that values are known to be bfloat16 if each operand is rounded or a constant that needs no rounding, also after reshaping.
 func TestHoldsBF16(t *testing.T) {
 	whole, odd := constant(move.Bytes([]float32{1, -0.5, 0, 384})), constant(move.Bytes([]float32{1, 1.0 / 3}))
 	shape := shapes.Make(dtypes.Float32, 4)
@@ -210,7 +210,7 @@ func TestHoldsBF16(t *testing.T) {
 	}
 }
 
-// What reads a product as bfloat16 gets it rounded, once.
+// TestProductOfBF16IsRoundedForOthers checks that readers of a product as bfloat16 get it rounded once.
 func TestProductOfBF16IsRoundedForOthers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	out := eval(t, engine(t), func(x, k *Node) []*Node {
@@ -225,7 +225,7 @@ func TestProductOfBF16IsRoundedForOthers(t *testing.T) {
 	}
 }
 
-// The kernels round as IEEE 754 says: ties to even, what is too large to infinity, below the normal range, NaN to NaN.
+// TestRoundToBF16 checks rounding as in IEEE 754: ties to even, overflow to infinity, subnormal values, NaN to NaN.
 func TestRoundToBF16(t *testing.T) {
 	var x []float32
 	for _, bits := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0x18000, 0x3f808000, 0x3f818000, 0x3f80ffff, 0x7f7f7fff, 0x7f7f8000, 0x7f7fffff, 0x7f800000,
@@ -236,11 +236,11 @@ func TestRoundToBF16(t *testing.T) {
 	for range 1000 {
 		x = append(x, math.Float32frombits(rng.Uint32()))
 	}
-	got := eval1(t, engine(t), func(x *Node) *Node { // a product with 1, which leaves what was rounded
+	got := eval1(t, engine(t), func(x *Node) *Node { // a product with 1 keeps the rounded values
 		return Reshape(toF32(Dot(Reshape(toBF16(x), -1, 1), toBF16(OnesLike(Reshape(Slice(x, AxisRange(0, 1)), 1, 1))))), -1)
 	}, x).([]float32)
 	for i, v := range x {
-		want := 0 + roundBF16(v).Float32() // the sum of a product begins with +0
+		want := 0 + roundBF16(v).Float32() // the sum of a product starts with +0
 		if math.Float32bits(got[i]) != math.Float32bits(want) && (want == want || got[i] == got[i]) {
 			t.Errorf("%08x became %08x, want %08x", math.Float32bits(v), math.Float32bits(got[i]), math.Float32bits(want))
 		}

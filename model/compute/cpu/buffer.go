@@ -17,14 +17,14 @@ import (
 // Buffer holds the elements of one tensor, row-major, in host memory. All buffers are shared: clients may read and write them.
 type Buffer struct {
 	shape shapes.Shape
-	mem   []byte      // at least shape.Memory() bytes, 8-byte aligned
+	mem   []byte      // at least shape.Memory() bytes, aligned to 64 bytes
 	gone  atomic.Bool // finalized or donated
 }
 
-// align is the multiple of bytes to which memory is rounded: a cache line, and an AVX-512 register.
+// align is the multiple of bytes to which memory is rounded up: the size of a cache line and of an AVX-512 register.
 const align = 64
 
-// padded rounds a size in bytes up to whole cache lines; nothing takes one line.
+// padded rounds a size in bytes up to whole cache lines, at least one.
 func padded(n int) int { return max(align, (n+align-1)/align*align) }
 
 // newMemory returns unzeroed memory of at least n bytes, aligned to 64 bytes.
@@ -36,7 +36,7 @@ func newMemory(n int) []byte {
 	return raw[skip : skip+n : skip+n]
 }
 
-// take returns memory of at least n bytes, of a finalized buffer where there is one; its content is undefined.
+// take returns memory of at least n bytes, that of a finalized buffer if there is one of this size; its content is undefined.
 func (b *Backend) take(n int) []byte {
 	n = padded(n)
 	if pool, ok := b.free.Load(n); ok {
@@ -47,7 +47,7 @@ func (b *Backend) take(n int) []byte {
 	return newMemory(n)
 }
 
-// give returns memory that nobody uses any more.
+// give keeps memory that is no longer used for take.
 func (b *Backend) give(mem []byte) {
 	if b.finalized.Load() || len(mem) == 0 {
 		return
@@ -63,18 +63,18 @@ func (b *Backend) newBuffer(shape shapes.Shape) *Buffer {
 	return &Buffer{shape: shape, mem: b.take(int(shape.Memory()))}
 }
 
-// bytes are the elements of the buffer.
+// bytes returns the elements of the buffer as bytes.
 func (u *Buffer) bytes() []byte { return u.mem[:u.shape.Memory()] }
 
-// flat is the buffer as a slice of its Go type.
+// flat returns the buffer as a slice of its Go type.
 func (u *Buffer) flat() any { return flatSlice(u.shape.DType, u.mem, u.shape.Size()) }
 
-// flatSlice sees n elements of memory as a slice of the data type's Go type.
+// flatSlice returns n elements of memory as a slice of the data type's Go type.
 func flatSlice(dtype dtypes.DType, mem []byte, n int) any {
 	return reflect.SliceAt(dtype.GoType(), unsafe.Pointer(unsafe.SliceData(mem)), n).Interface()
 }
 
-// flatBytes sees a slice of a supported type as bytes, and tells its data type and length.
+// flatBytes returns a slice of a supported type as bytes, with its data type and length.
 func flatBytes(flat any) (mem []byte, dtype dtypes.DType, n int, err error) {
 	v := reflect.ValueOf(flat)
 	if v.Kind() != reflect.Slice {
@@ -88,7 +88,7 @@ func flatBytes(flat any) (mem []byte, dtype dtypes.DType, n int, err error) {
 	return unsafe.Slice((*byte)(v.UnsafePointer()), n*dtype.Size()), dtype, n, nil
 }
 
-// buffer casts what a client hands in, and refuses what is not a live buffer of this engine.
+// buffer converts a client's argument to a live buffer of this engine, or returns an error if it is none.
 func (b *Backend) buffer(action string, any backends.Buffer) (*Buffer, error) {
 	if err := b.checkLive(action); err != nil {
 		return nil, err
@@ -103,14 +103,14 @@ func (b *Backend) buffer(action string, any backends.Buffer) (*Buffer, error) {
 	return u, nil
 }
 
-// BufferFinalize lets the memory of a buffer be used again.
+// BufferFinalize makes the memory of a buffer available to other buffers.
 func (b *Backend) BufferFinalize(buffer backends.Buffer) error {
 	u, err := b.buffer("BufferFinalize", buffer)
 	if err != nil {
 		return err
 	}
 	if u.gone.Swap(true) {
-		return errors.Errorf("cpu engine: buffer %s finalized twice at once", u.shape)
+		return errors.Errorf("cpu engine: buffer %s finalized twice concurrently", u.shape)
 	}
 	b.give(u.mem)
 	return nil
@@ -174,7 +174,7 @@ func matchFlat(action string, flat any, shape shapes.Shape) ([]byte, error) {
 
 func (b *Backend) checkDevice(device backends.DeviceNum) error {
 	if device != 0 {
-		return errors.Errorf("cpu engine: there is device 0 only, not %d", device)
+		return errors.Errorf("cpu engine: device %d does not exist; the only device is 0", device)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (b *Backend) checkDevice(device backends.DeviceNum) error {
 // HasSharedBuffers returns true: buffers are host memory.
 func (b *Backend) HasSharedBuffers() bool { return true }
 
-// NewSharedBuffer returns a buffer of zeros, and its elements as a slice of its Go type.
+// NewSharedBuffer returns a buffer of zeros and its elements as a slice of its Go type.
 func (b *Backend) NewSharedBuffer(device backends.DeviceNum, shape shapes.Shape) (backends.Buffer, any, error) {
 	if err := b.checkLive("NewSharedBuffer"); err != nil {
 		return nil, nil, err
@@ -195,7 +195,7 @@ func (b *Backend) NewSharedBuffer(device backends.DeviceNum, shape shapes.Shape)
 	return u, u.flat(), nil
 }
 
-// BufferData returns the elements of the buffer themselves as a slice of their Go type.
+// BufferData returns the elements of the buffer, not a copy, as a slice of their Go type.
 func (b *Backend) BufferData(buffer backends.Buffer) (any, error) {
 	u, err := b.buffer("BufferData", buffer)
 	if err != nil {
@@ -204,7 +204,7 @@ func (b *Backend) BufferData(buffer backends.Buffer) (any, error) {
 	return u.flat(), nil
 }
 
-// BufferCopyToDevice fails: there is one device.
+// BufferCopyToDevice returns an error: there is only one device.
 func (b *Backend) BufferCopyToDevice(buffer backends.Buffer, device backends.DeviceNum) (backends.Buffer, error) {
-	return nil, errors.Errorf("cpu engine: there is no device to copy to, asked for %d", device)
+	return nil, errors.Errorf("cpu engine: device %d does not exist; the only device is 0", device)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Builder collects the nodes of one computation. It is used by one goroutine, until Compile.
+// Builder collects the nodes of one computation until Compile. Only one goroutine may use it.
 type Builder struct {
 	notimplemented.Builder
 
@@ -25,13 +25,13 @@ type Builder struct {
 
 var _ backends.Builder = (*Builder)(nil)
 
-// node is one operation of the graph, or one of the results of an operation that has several.
+// node is one operation of the graph, or one result of an operation with several results.
 type node struct {
 	id    int
 	op    backends.OpType
 	shape shapes.Shape
 	in    []*node
-	args  any  // what the operation has beside its inputs, by type
+	args  any  // parameters of the operation other than its inputs; the type depends on the operation
 	split bool // of a product: operands may be multiplied as two bfloat16 parts each
 
 	results []*node // of an operation with several results; the node itself then has no value
@@ -47,7 +47,7 @@ type parameter struct {
 // constant is the args of a Constant: its elements.
 type constant []byte
 
-// Name of the computation.
+// Name returns the name of the computation.
 func (b *Builder) Name() string { return b.name }
 
 // OpShape returns the shape of an operation's result.
@@ -59,7 +59,7 @@ func (b *Builder) OpShape(op backends.Op) (shapes.Shape, error) {
 	return in[0].shape, nil
 }
 
-// add appends a node whose inputs were checked by operands.
+// add appends a node with inputs that operands has checked.
 func (b *Builder) add(op backends.OpType, shape shapes.Shape, args any, in ...*node) *node {
 	n := &node{id: len(b.nodes), op: op, shape: shape, in: in, args: args}
 	b.nodes = append(b.nodes, n)
@@ -77,10 +77,10 @@ func (b *Builder) addResults(op backends.OpType, results []shapes.Shape, args an
 	return parent.results
 }
 
-// operands checks that the ops are nodes of this builder, and that it still takes nodes.
+// operands checks that the ops are nodes of this builder and that it is not compiled yet.
 func (b *Builder) operands(action string, ops ...backends.Op) ([]*node, error) {
 	if b.done {
-		return nil, errors.Errorf("cpu engine: %s added to computation %q, which is compiled already", action, b.name)
+		return nil, errors.Errorf("cpu engine: %s added to computation %q, which is already compiled", action, b.name)
 	}
 	if err := b.backend.checkLive(action); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func guard(op backends.OpType, err *error) {
 	}
 }
 
-// Parameter adds an input of the computation; inputs are fed in order of creation.
+// Parameter adds an input of the computation. Execute takes inputs in order of creation.
 func (b *Builder) Parameter(name string, shape shapes.Shape, sharding *backends.ShardingSpec) (backends.Op, error) {
 	if _, err := b.operands("Parameter"); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (b *Builder) constant(shape shapes.Shape, mem []byte) *node {
 
 func checkDType(what string, dtype dtypes.DType) error {
 	if !capabilities.DTypes[dtype] {
-		return errors.Errorf("cpu engine: %s has data type %s, which it does not compute with", what, dtype)
+		return errors.Errorf("cpu engine: %s has data type %s, which is not supported", what, dtype)
 	}
 	return nil
 }
@@ -159,12 +159,12 @@ func checkDType(what string, dtype dtypes.DType) error {
 // DeviceAssignment accepts device 0 only.
 func (b *Builder) DeviceAssignment(devices ...backends.DeviceNum) error {
 	if !slices.Equal(devices, []backends.DeviceNum{0}) {
-		return errors.Errorf("cpu engine: computation %q assigned to devices %v; there is device 0 only", b.name, devices)
+		return errors.Errorf("cpu engine: computation %q assigned to devices %v; the only device is 0", b.name, devices)
 	}
 	return nil
 }
 
-// Compile plans the computation of the outputs, which invalidates the builder.
+// Compile plans the computation of the outputs. The builder cannot be used afterwards.
 func (b *Builder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (exec backends.Executable, err error) {
 	if len(shardings) > 0 && slices.ContainsFunc(shardings, func(s *backends.ShardingSpec) bool { return s != nil }) {
 		return nil, errors.Wrapf(notimplemented.NotImplementedError, "cpu engine: outputs of %q cannot be sharded", b.name)

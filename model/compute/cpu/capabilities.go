@@ -24,14 +24,14 @@ func dataTypes() map[dtypes.DType]bool {
 	return set
 }
 
-// operations is every operation but those missing.
+// operations returns every operation except the missing ones.
 func operations() map[backends.OpType]bool {
 	set := map[backends.OpType]bool{}
 	for op := backends.OpTypeInvalid + 1; op < backends.OpTypeLast; op++ {
 		set[op] = true
 	}
 	for _, missing := range []backends.OpType{
-		backends.OpTypeSelectAndScatterSum, // GoMLX names it, and no builder has it
+		backends.OpTypeSelectAndScatterSum, // GoMLX has the operation, but no builder method for it
 		backends.OpTypeAllReduce, backends.OpTypeCollectiveBroadcast, backends.OpTypeAllGather,
 	} {
 		delete(set, missing)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plain is a tensor without an engine: operations on it follow their definitions, an element at a time.
+// plain is a tensor without an engine: operations on it follow their definitions, element by element.
 type plain struct {
 	dims   []int
 	values []float32
@@ -27,7 +27,7 @@ func (p plain) at(index []int) float32 {
 	return p.values[flat]
 }
 
-// plainOf makes a tensor of dims whose element at each index is what from says.
+// plainOf makes a tensor of dims with the elements that from returns.
 func plainOf(dims []int, from func(index []int) float32) plain {
 	out := plain{dims: dims}
 	index := make([]int, len(dims))
@@ -47,20 +47,20 @@ func plainOf(dims []int, from func(index []int) float32) plain {
 	return out
 }
 
-// link is one operation: on plain tensors, and on a graph.
+// link is an operation, on plain tensors and on a graph.
 type link struct {
 	name  string
 	plain func(plain) plain
 	graph func(*Node) *Node
 }
 
-// links draw an operation that fits a tensor of some dims.
+// links has functions that draw an operation for a tensor of given dims.
 var links = []func(*rapid.T, []int) link{drawSlice, drawPad, drawReverse, drawTranspose, drawBroadcast, drawJoin, drawSum, drawGreatest, drawDouble}
 
 func drawAxis(t *rapid.T, dims []int) int { return rapid.IntRange(0, len(dims)-1).Draw(t, "axis") }
 
 func drawSlice(t *rapid.T, dims []int) link {
-	if slices.Contains(dims, 0) { // GoMLX refuses to slice nothing
+	if slices.Contains(dims, 0) { // GoMLX rejects slices of empty axes
 		return drawDouble(t, dims)
 	}
 	from, stride, specs, out := make([]int, len(dims)), make([]int, len(dims)), make([]SliceAxisSpec, len(dims)), make([]int, len(dims))
@@ -179,7 +179,7 @@ func drawSum(t *rapid.T, dims []int) link {
 	return over(t, dims, "sum", 0, func(a, b float32) float32 { return a + b }, ReduceSum)
 }
 
-func drawGreatest(t *rapid.T, dims []int) link { // a least value, for nothing has no greatest one in every program
+func drawGreatest(t *rapid.T, dims []int) link { // with a lower bound, since backends differ in the maximum of no elements
 	return over(t, dims, "greatest", -9, func(a, b float32) float32 { return max(a, b) }, func(x *Node, axes ...int) *Node {
 		return MaxScalar(ReduceMax(x, axes...), -9)
 	})
@@ -191,7 +191,7 @@ func drawDouble(_ *rapid.T, _ []int) link {
 	}, func(x *Node) *Node { return Add(x, x) }}
 }
 
-// drawChain draws a tensor, with sizes of 0 and 1 and no axes among them, and what is done to it.
+// drawChain draws a tensor, which may have axes of size 0 and 1 or no axes, and a chain of operations.
 func drawChain(t *rapid.T) (plain, []link) {
 	number := float32(0)
 	x := plainOf(rapid.SliceOfN(rapid.IntRange(0, 5), 0, 4).Draw(t, "dims"), func([]int) float32 { number++; return number })
@@ -199,7 +199,7 @@ func drawChain(t *rapid.T) (plain, []link) {
 	for at := x; len(chain) < 6 && len(at.values) <= 20_000; {
 		draws := links
 		if len(at.dims) == 0 {
-			draws = links[len(links)-1:] // the others need an axis, or make one
+			draws = links[len(links)-1:] // the other operations need an axis or make one
 			if rapid.Bool().Draw(t, "repeat") {
 				draws = []func(*rapid.T, []int) link{drawBroadcast}
 			}
@@ -211,7 +211,7 @@ func drawChain(t *rapid.T) (plain, []link) {
 	return x, chain
 }
 
-// checkChain compares every tensor along a chain with its definition; the sums of small whole numbers are exact.
+// checkChain compares every tensor of a chain with its definition; the sums of small integers are exact.
 func checkChain(b backends.Backend) func(*rapid.T) {
 	return func(t *rapid.T) {
 		x, chain := drawChain(t)

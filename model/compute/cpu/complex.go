@@ -13,18 +13,18 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Complex numbers lie in memory as pairs of floats, the real part first. They are computed in Go, element by element; what
-// needs an order (Max, LessThan, Clamp …) or has no complex form here (Rem, Expm1, Log1p …) is an error.
+// Complex numbers are stored as pairs of floats, the real part first. They are computed in Go, element by element. Operations that
+// need an order (Max, LessThan, Clamp …) or have no complex form here (Rem, Expm1, Log1p …) return an error.
 
 type complexNumber interface{ complex64 | complex128 }
 
-// partOf is the type of the parts of a complex type, complexOf the complex type of parts.
+// partOf maps a complex type to the type of its parts, complexOf the reverse.
 var (
 	partOf    = map[dtypes.DType]dtypes.DType{dtypes.Complex64: dtypes.Float32, dtypes.Complex128: dtypes.Float64}
 	complexOf = map[dtypes.DType]dtypes.DType{dtypes.Float32: dtypes.Complex64, dtypes.Float64: dtypes.Complex128}
 )
 
-// Complex returns x + iy of floats, complex64 of float32 and complex128 of float64; either may be a scalar.
+// Complex returns x + iy of floats: complex64 for float32, complex128 for float64. Either operand may be a scalar.
 func (b *Builder) Complex(x, y backends.Op) (backends.Op, error) {
 	in, err := b.operands("Complex", x, y)
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *Builder) Complex(x, y backends.Op) (backends.Op, error) {
 	return b.add(backends.OpTypeComplex, shape, nil, in...), nil
 }
 
-// Real returns the real part of x, x itself where it is a float.
+// Real returns the real part of x, or x itself if it is a float.
 func (b *Builder) Real(x backends.Op) (backends.Op, error) {
 	in, err := b.operands("Real", x)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *Builder) Real(x backends.Op) (backends.Op, error) {
 	return b.part(backends.OpTypeReal, x)
 }
 
-// Imag returns the imaginary part of x, 0 where it is a float.
+// Imag returns the imaginary part of x, or 0 if it is a float.
 func (b *Builder) Imag(x backends.Op) (backends.Op, error) {
 	in, err := b.operands("Imag", x)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *Builder) Conj(x backends.Op) (backends.Op, error) {
 	return b.unary(backends.OpTypeConj, x)
 }
 
-// part adds an operation whose result on complex numbers is of the type of their parts; on others it is as unary.
+// part adds an operation whose result for complex numbers has the type of their parts; for other types it is the same as unary.
 func (b *Builder) part(op backends.OpType, x backends.Op) (backends.Op, error) {
 	out, err := b.unary(op, x)
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *Builder) part(op backends.OpType, x backends.Op) (backends.Op, error) {
 	return n, nil
 }
 
-// checkComplex refuses an element-wise operation that complex numbers lack.
+// checkComplex returns an error if an element-wise operation does not exist for complex numbers.
 func checkComplex(op backends.OpType, dtype dtypes.DType) error {
 	if dtype.IsComplex() && elementFn(op, dtype) == nil {
 		return errors.Errorf("cpu engine: there is no %s of complex numbers (%s)", op, dtype)
@@ -95,7 +95,7 @@ func checkComplex(op backends.OpType, dtype dtypes.DType) error {
 	return nil
 }
 
-// joinFn finds the loop of Complex for parts of a type.
+// joinFn returns the loop of Complex for a type of parts.
 func joinFn(parts dtypes.DType) blockFn {
 	switch parts {
 	case dtypes.Float32:
@@ -106,7 +106,7 @@ func joinFn(parts dtypes.DType) blockFn {
 	return nil
 }
 
-// join loops x + iy.
+// join computes x + iy.
 func join[R float](dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
 	d, re, im := vector[[2]R](dst, n), vector[R](src[0], n), vector[R](src[1], n)
 	for i, v := range re {
@@ -114,7 +114,7 @@ func join[R float](dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
 	}
 }
 
-// component loops one part of complex numbers: 0 for the real one, 1 for the imaginary one.
+// component returns the loop that extracts one part of complex numbers: 0 is the real, 1 the imaginary part.
 func component[R float](k int) blockFn {
 	return func(dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
 		d, a := vector[R](dst, n), vector[[2]R](src[0], n)
@@ -124,7 +124,7 @@ func component[R float](k int) blockFn {
 	}
 }
 
-// complex1 are the functions of one complex variable, with the branches of math/cmplx: cut along the negative real axis.
+// complex1 has the functions of one complex variable, with the branch cuts of math/cmplx along the negative real axis.
 var complex1 = map[backends.OpType]func(complex128) complex128{
 	backends.OpTypeConj:  cmplx.Conj,
 	backends.OpTypeExp:   cmplx.Exp,
@@ -134,7 +134,7 @@ var complex1 = map[backends.OpType]func(complex128) complex128{
 	backends.OpTypeSign:  direction,
 }
 
-// direction is x/|x|, and 0 for 0.
+// direction returns x/|x|, and 0 for 0.
 func direction(x complex128) complex128 {
 	if x == 0 {
 		return 0
@@ -142,7 +142,7 @@ func direction(x complex128) complex128 {
 	return x / complex(cmplx.Abs(x), 0)
 }
 
-// complexFn finds the loop of an operation on complex numbers C with parts R, nil where they have none.
+// complexFn returns the loop of an operation on complex numbers C with parts R, or nil if there is none.
 func complexFn[C complexNumber, R float](op backends.OpType) blockFn {
 	if f, ok := complex1[op]; ok {
 		return map1(func(x C) C { return C(f(complex128(x))) })
@@ -176,7 +176,7 @@ func complexFn[C complexNumber, R float](op backends.OpType) blockFn {
 	return nil
 }
 
-// convertComplex converts complex numbers: to other types goes the real part, as with XLA, and anything but 0 is true.
+// convertComplex converts complex numbers: to bool, any value but 0 is true; to other real types, the real part is converted, as in XLA.
 func convertComplex[C complexNumber](to dtypes.DType) blockFn {
 	switch to {
 	case dtypes.Complex64:

@@ -26,7 +26,7 @@ func gaussian[C complexNumber](rng *rand.Rand, n int) []C {
 	return v
 }
 
-// apart is the largest |got − want| of two slices of numbers.
+// apart returns the largest |got − want| of two slices of numbers.
 func apart(t testing.TB, got, want any) (most float64) {
 	t.Helper()
 	g, w := numbers(reflect.ValueOf(got)), numbers(reflect.ValueOf(want))
@@ -124,7 +124,7 @@ func TestComplexConversions(t *testing.T) {
 	}
 }
 
-// What moves elements and what sums them does so for a complex number as for its two parts.
+// TestComplexMovesAndSums checks that movement and sums of complex numbers equal those of the two parts.
 func TestComplexMovesAndSums(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -163,7 +163,7 @@ func TestComplexMovesAndSums(t *testing.T) {
 	}
 }
 
-// Products of complex matrices and sums of complex products, which the engine turns into such, against products of parts.
+// TestComplexProducts compares products of complex matrices, and sums of complex products that the engine turns into them, with products of parts.
 func TestComplexProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 34))
 	var in []any
@@ -191,7 +191,7 @@ func TestComplexProducts(t *testing.T) {
 	}
 }
 
-// Parameters, constants and results keep their bits, in a graph that has a block of several thousand elements too.
+// TestComplexBuffers checks that parameters, constants and results keep their bits, also with a block of several thousand elements.
 func TestComplexBuffers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(35, 36))
 	in := gaussian[complex128](rng, 10_007)
@@ -200,7 +200,7 @@ func TestComplexBuffers(t *testing.T) {
 		return []*Node{x, c, Conj(Mul(x, x))}
 	}, in)
 	if !reflect.DeepEqual(out[0].Value(), in) || !reflect.DeepEqual(out[1].Value(), []complex64{1 + 2i, 3}) {
-		t.Error("what came out is not what went in")
+		t.Error("the output differs from the input")
 	}
 	for i, got := range tensors.MustCopyFlatData[complex128](out[2]) {
 		if want := cmplx.Conj(in[i] * in[i]); cmplx.Abs(got-want) > 1e-14*cmplx.Abs(want) {
@@ -209,7 +209,7 @@ func TestComplexBuffers(t *testing.T) {
 	}
 }
 
-// Gradients that GoMLX defines, of functions of two reals that meet in a complex number.
+// TestGradientsOfComplexParts checks the gradients that GoMLX defines, for functions of two reals that form a complex number.
 func TestGradientsOfComplexParts(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -224,7 +224,7 @@ func TestGradientsOfComplexParts(t *testing.T) {
 	}
 }
 
-// What complex numbers have not is an error that names the operation, when the graph is built or at the latest when compiled.
+// TestComplexErrors checks that operations without a complex form return an error with their name, when the graph is built or compiled.
 func TestComplexErrors(t *testing.T) {
 	b := engine(t)
 	g := b.Builder("wrong")
@@ -257,7 +257,7 @@ func TestComplexErrors(t *testing.T) {
 		{"mixed", second(g.Add(z, x)), "must match"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: %v; want %q in it", c.name, c.err, c.want)
+			t.Errorf("%s: %v; want an error with %q", c.name, c.err, c.want)
 		}
 	}
 	pooled := mustOp(g.ReduceWindow(z, backends.ReduceOpMax, []int{2, 1}, nil, nil, nil, nil))

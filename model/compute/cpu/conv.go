@@ -13,7 +13,7 @@ import (
 	"slotscope/model/compute/cpu/move"
 )
 
-// conv is a ConvGeneral with everything that its loops need worked out.
+// conv is a ConvGeneral with all values that its loops need.
 type conv struct {
 	convArgs
 	batch, channels, features int // of the output's batch, the kernel's input channels, the output's channels
@@ -21,8 +21,8 @@ type conv struct {
 	inputBatch, inputChannels int
 }
 
-// convSide has dimensions and strides (in elements) of an array of a convolution; the first and second axis are batch and
-// channels of input and output, input and output channels of the kernel.
+// convSide has the dimensions and strides (in elements) of an array of a convolution. Its first and second axis are batch and
+// channels of the input and output, and input and output channels of the kernel.
 type convSide struct {
 	first, second int   // strides
 	dims, strides []int // spatial
@@ -57,7 +57,7 @@ func makeConv(n *node) task {
 	return task{run: func(pool *kernel.Pool, out, in [][]byte) { loop(pool, out[0], in[0], in[1]) }}
 }
 
-// task convolves float32 with the kernels; false where they have no such convolution.
+// task returns a float32 convolution by the kernels, or false if they do not support it.
 func (c *conv) task(n *node) (task, bool) {
 	kern, reverse := reversed(n.in[1], c.axes.KernelSpatial)
 	low, high := make([]int, len(c.paddings)), make([]int, len(c.paddings))
@@ -83,7 +83,8 @@ func (c *conv) task(n *node) (task, bool) {
 	}, true
 }
 
-// reversed looks through a reversal of spatial axes of a kernel, as the gradient for a convolution's input has it.
+// reversed returns the operand of a reversal of a kernel's spatial axes, which the gradient for a convolution's input has, and the
+// reversed axes. It returns k itself if there is no such reversal.
 func reversed(k *node, spatial []int) (from *node, reverse []bool) {
 	reverse = make([]bool, len(spatial))
 	if k.op != backends.OpTypeReverse {
@@ -99,7 +100,7 @@ func reversed(k *node, spatial []int) (from *node, reverse []bool) {
 	return k.in[0], reverse
 }
 
-// loop finds the portable convolution of a data type.
+// loop returns the portable convolution for a data type.
 func (c *conv) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, in, kern []byte) {
 	switch dtype {
 	case dtypes.Int8:
@@ -141,7 +142,7 @@ func (c *conv) half(dtype dtypes.DType) func(pool *kernel.Pool, out, in, kern []
 	}
 }
 
-// wide returns 16-bit floats as float32.
+// wide converts 16-bit floats to float32.
 func wide(widen blockFn, in []byte) []byte {
 	mem := newMemory(len(in) * 2)
 	widen(pointer(mem), sources(in), len(in)/2)
@@ -152,7 +153,7 @@ func pointer(mem []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData
 
 func sources(mem []byte) [3]unsafe.Pointer { return [3]unsafe.Pointer{pointer(mem)} }
 
-// convolve is the portable convolution: for each position of the output and each tap of the kernel that lies on an element,
+// convolve is the portable convolution: for each output position and each kernel tap that falls on an input element,
 // a product over channels.
 func convolve[T number | complexNumber](c *conv) func(pool *kernel.Pool, out, in, kern []byte) {
 	positions := move.Size(c.out.dims)
@@ -172,7 +173,7 @@ func convolve[T number | complexNumber](c *conv) func(pool *kernel.Pool, out, in
 	}
 }
 
-// convolveAt is one element of the output: of batch b and feature f, at the position of the taps.
+// convolveAt computes one output element, of batch b and feature f, at the position of the taps.
 func convolveAt[T number | complexNumber](c *conv, t *taps, x, k []T, b, f int) T {
 	perGroup := c.features / c.channelGroups
 	from := f / perGroup * c.channels * c.in.second
@@ -192,12 +193,12 @@ func convolveAt[T number | complexNumber](c *conv, t *taps, x, k []T, b, f int) 
 	return sum
 }
 
-// taps are the offsets of the elements of input and kernel that meet at a position of the output.
+// taps has the offsets of the input and kernel elements that are multiplied at an output position.
 type taps struct{ in, kernel []int }
 
 func newTaps(c *conv) *taps { return &taps{} }
 
-// at moves to a position, and returns its offset in the output.
+// at sets the taps of a position and returns its offset in the output.
 func (t *taps) at(c *conv, position int) int {
 	t.in, t.kernel = append(t.in[:0], 0), append(t.kernel[:0], 0)
 	to := 0
@@ -210,7 +211,7 @@ func (t *taps) at(c *conv, position int) int {
 	return to
 }
 
-// extend multiplies the taps by those of one more axis.
+// extend combines the taps with those of one more axis.
 func (t *taps) extend(c *conv, a, p int) {
 	n := len(t.in)
 	for k := range c.kernel.dims[a] {

@@ -11,10 +11,10 @@ import (
 	"github.com/x448/float16"
 )
 
-// convertFn finds the loop that converts values of one type to another.
+// convertFn returns the loop that converts values of one type to another.
 func convertFn(from, to dtypes.DType) blockFn {
 	switch from {
-	case dtypes.Bool: // memory of booleans is bytes 0 and 1
+	case dtypes.Bool: // booleans are stored as bytes 0 and 1
 		return convertFrom[uint8](to)
 	case dtypes.Int8:
 		return convertFrom[int8](to)
@@ -84,7 +84,7 @@ func convertFrom[A number](to dtypes.DType) blockFn {
 	return nil
 }
 
-// convertHalf widens 16-bit floats, and converts those.
+// convertHalf converts 16-bit floats by way of float32.
 func convertHalf[H any](to dtypes.DType, widen func(H) float32) blockFn {
 	f := convertFrom[float32](to)
 	return func(dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
@@ -100,7 +100,7 @@ func convertHalf[H any](to dtypes.DType, widen func(H) float32) blockFn {
 	}
 }
 
-// convert loops Go's conversion, but from floats to integers, where Go leaves what does not fit to the machine.
+// convert applies Go's conversion, or truncate from floats to integers, because Go's result for values out of range depends on the machine.
 func convert[A, B number]() blockFn {
 	if isFloat[A]() && !isFloat[B]() {
 		return map1(truncate[A, B])
@@ -113,7 +113,7 @@ func convert[A, B number]() blockFn {
 	}
 }
 
-// truncate drops the fraction, saturates what does not fit and makes NaN 0.
+// truncate drops the fraction, saturates values out of range and converts NaN to 0.
 func truncate[A, B number](x A) B {
 	v := float64(x)
 	lo, hi := bounds[B]()
@@ -128,7 +128,7 @@ func truncate[A, B number](x A) B {
 	return B(v)
 }
 
-// bounds are the least and the largest integer of a type.
+// bounds returns the smallest and the largest integer of a type.
 func bounds[B number]() (lo, hi B) {
 	var zero B
 	if zero-1 > 0 { // unsigned: 0 − 1 wraps

@@ -19,16 +19,16 @@ type dot struct {
 	operands               kernel.Operands
 }
 
-// side is one operand of a dot: a copy that brings it into order, where its axes do not lie in the order wanted, and strides.
+// side is one operand of a dot: its strides and, if its axes are not in the required order, a copy that reorders them.
 type side struct {
-	node              *node      // whose memory is read
-	copy              *move.Copy // nil where the operand is used as it lies
+	node              *node      // the node whose memory is read
+	copy              *move.Copy // nil if the operand is used in place
 	bytes             int        // of the copy
 	batch, outer, sum int        // strides in elements
 }
 
-// newSide finds strides for the three groups of axes, or plans a copy to [batch, outer, sum]. dims and strides are those with
-// which the memory of from is walked.
+// newSide finds strides for the three groups of axes, or plans a copy to [batch, outer, sum]. dims and strides describe the order
+// in which the memory of from is read.
 func newSide(from *node, dims, strides, batch, outer, sum []int) side {
 	b, okB := merge(dims, strides, batch)
 	o, okO := merge(dims, strides, outer)
@@ -44,7 +44,7 @@ func newSide(from *node, dims, strides, batch, outer, sum []int) side {
 	}
 }
 
-// transposed looks through transpositions: the node whose memory is read, and the strides of n's axes in it.
+// transposed skips transpositions: it returns the node whose memory is read and the strides of n's axes in it.
 func transposed(n *node) (from *node, strides []int) {
 	axes := upTo(n.shape.Rank())
 	for n.op == backends.OpTypeTranspose {
@@ -54,7 +54,7 @@ func transposed(n *node) (from *node, strides []int) {
 	return n, pick(rowMajor(n.shape.Dimensions), axes)
 }
 
-// upTo counts from 0 up to n.
+// upTo returns 0, …, n−1.
 func upTo(n int) []int {
 	v := make([]int, n)
 	for i := range v {
@@ -63,13 +63,13 @@ func upTo(n int) []int {
 	return v
 }
 
-// copyInOrder plans a copy of an array with the given strides to a row-major one of its axes in another order.
+// copyInOrder plans a copy of an array with the given strides to a row-major array with its axes in the given order.
 func copyInOrder(width int, dims, strides, order []int) *move.Copy {
 	to := pick(dims, order)
 	return move.PlanCopy(width, to, rowMajor(to), pick(strides, order), 0, 0)
 }
 
-// merge is the stride that walks the axes, in the order given, as one; false where there is none.
+// merge returns the stride with which the axes, in the order given, can be read as one, or false if there is none.
 func merge(dims, strides, axes []int) (stride int, ok bool) {
 	stride, n := 1, 0
 	for i := len(axes) - 1; i >= 0; i-- {
@@ -120,7 +120,7 @@ func (d *dot) task(n *node) task {
 	}
 }
 
-// bring returns the operand's memory, copied into order where that is needed.
+// bring returns the operand's memory, reordered in scratch if needed.
 func (s *side) bring(pool *kernel.Pool, scratch, in []byte) []byte {
 	if s.copy == nil {
 		return in
@@ -129,7 +129,7 @@ func (s *side) bring(pool *kernel.Pool, scratch, in []byte) []byte {
 	return scratch
 }
 
-// loop finds the product for a data type.
+// loop returns the product for a data type.
 func (d *dot) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, left, right []byte) {
 	switch dtype {
 	case dtypes.Int8:

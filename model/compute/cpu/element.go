@@ -13,7 +13,7 @@ import (
 	"github.com/x448/float16"
 )
 
-// blockFn computes n elements: dst from src, which has as many entries as the operation has operands. dst may be one of them.
+// blockFn computes n elements of dst from the operands in src; operations with fewer than three operands ignore the rest. dst may be one of them.
 type blockFn func(dst unsafe.Pointer, src [3]unsafe.Pointer, n int)
 
 type integer interface {
@@ -24,11 +24,11 @@ type float interface{ float32 | float64 }
 
 type number interface{ integer | float }
 
-// vector sees n elements at p.
+// vector returns the n elements at p.
 func vector[T any](p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n) }
 
-// elementFn finds the loop of an element-wise operation on operands of type dtype, or nil where the operation has none for it.
-// The type of a Where is that of its values.
+// elementFn returns the loop of an element-wise operation on operands of type dtype, or nil if the operation does not support the type.
+// For a Where, dtype is the type of its values.
 func elementFn(op backends.OpType, dtype dtypes.DType) blockFn {
 	if op == backends.OpTypeComplex {
 		return joinFn(dtype)
@@ -68,7 +68,7 @@ func elementFn(op backends.OpType, dtype dtypes.DType) blockFn {
 	return nil
 }
 
-// map1 loops a function of one operand.
+// map1 applies a function of one operand to each element.
 func map1[A, B any](f func(A) B) blockFn {
 	return func(dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
 		d, a := vector[B](dst, n), vector[A](src[0], n)
@@ -78,7 +78,7 @@ func map1[A, B any](f func(A) B) blockFn {
 	}
 }
 
-// map2 loops a function of two operands.
+// map2 applies a function of two operands to each element.
 func map2[A, B any](f func(x, y A) B) blockFn {
 	return func(dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
 		d, a, b := vector[B](dst, n), vector[A](src[0], n), vector[A](src[1], n)
@@ -88,7 +88,7 @@ func map2[A, B any](f func(x, y A) B) blockFn {
 	}
 }
 
-// where loops a choice.
+// where returns the loop of Where.
 func where[T any]() blockFn {
 	return func(dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
 		d, c, a, b := vector[T](dst, n), vector[bool](src[0], n), vector[T](src[1], n), vector[T](src[2], n)
@@ -102,7 +102,7 @@ func where[T any]() blockFn {
 	}
 }
 
-// clamp loops min(max(lo, x), hi).
+// clamp returns the loop of min(max(lo, x), hi).
 func clamp[T number]() blockFn {
 	return func(dst unsafe.Pointer, src [3]unsafe.Pointer, n int) {
 		d, lo, x, hi := vector[T](dst, n), vector[T](src[0], n), vector[T](src[1], n), vector[T](src[2], n)
@@ -138,7 +138,7 @@ func boolFn(op backends.OpType) blockFn {
 	return nil
 }
 
-// numberFn has what integers and floats share. Loops that matter are written out, as a call per element costs more than an addition.
+// numberFn has the operations of both integers and floats. The important loops are written out, since a call per element costs more than an addition.
 func numberFn[T number](op backends.OpType) blockFn {
 	switch op {
 	case backends.OpTypeAdd:
@@ -194,7 +194,7 @@ func compareFn[T number](op backends.OpType) blockFn {
 	return nil
 }
 
-// plainOrder is the ordinary comparison of each one in total order.
+// plainOrder maps each total-order comparison to the ordinary comparison.
 var plainOrder = map[backends.OpType]backends.OpType{
 	backends.OpTypeEqualTotalOrder:          backends.OpTypeEqual,
 	backends.OpTypeNotEqualTotalOrder:       backends.OpTypeNotEqual,
@@ -204,7 +204,7 @@ var plainOrder = map[backends.OpType]backends.OpType{
 	backends.OpTypeLessOrEqualTotalOrder:    backends.OpTypeLessOrEqual,
 }
 
-// integerFn is for integers, whose total order is their order.
+// integerFn returns the loops of integers, for which total order is the ordinary order.
 func integerFn[T integer](op backends.OpType) blockFn {
 	if plain, ok := plainOrder[op]; ok {
 		op = plain
@@ -248,10 +248,10 @@ func integerFn[T integer](op backends.OpType) blockFn {
 	return numberFn[T](op)
 }
 
-// bitsOf are the low width bits of x.
+// bitsOf returns the low width bits of x.
 func bitsOf[T integer](x T, width int) uint64 { return uint64(x) << (64 - width) >> (64 - width) }
 
-// shift is an amount that Go shifts by: a negative one counts as more than any width.
+// shift converts a shift amount for Go: a negative amount shifts by more than any width.
 func shift[T integer](y T) uint64 {
 	if y < 0 {
 		return 64
@@ -259,7 +259,7 @@ func shift[T integer](y T) uint64 {
 	return uint64(y)
 }
 
-// arithmeticShift copies the highest bit into what becomes free, also where the type has no sign.
+// arithmeticShift fills the freed bits with the highest bit, also for unsigned types.
 func arithmeticShift[T integer](x T, by uint64, width int) T {
 	return T(int64(bitsOf(x, width)<<(64-width)) >> (64 - width) >> by)
 }
@@ -269,12 +269,12 @@ func sign[T integer](x T) T {
 	case x > 0:
 		return 1
 	case x < 0:
-		return -x / x // −1, in a type that may have none
+		return -x / x // −1; a constant −1 does not compile for unsigned types
 	}
 	return 0
 }
 
-// divide truncates; division by 0 gives all bits set, as XLA's does.
+// divide truncates; division by 0 returns all bits set, as in XLA.
 func divide[T integer](x, y T) T {
 	if y == 0 {
 		return ^T(0)
@@ -282,7 +282,7 @@ func divide[T integer](x, y T) T {
 	return x / y
 }
 
-// remainder of division by 0 is x, as XLA's is.
+// remainder returns x for division by 0, as in XLA.
 func remainder[T integer](x, y T) T {
 	if y == 0 {
 		return x
@@ -290,7 +290,7 @@ func remainder[T integer](x, y T) T {
 	return x % y
 }
 
-// power multiplies by squaring; a negative exponent truncates to 0 but for ±1.
+// power multiplies by squaring. A negative exponent truncates to 0, except for ±1.
 func power[T integer](x, y T) T {
 	if y < 0 {
 		if x != 1 && x+1 != 0 {
@@ -308,7 +308,7 @@ func power[T integer](x, y T) T {
 	return p
 }
 
-// real1 are the functions of one real variable.
+// real1 has the functions of one real variable.
 var real1 = map[backends.OpType]func(float64) float64{
 	backends.OpTypeCeil:     math.Ceil,
 	backends.OpTypeCos:      math.Cos,
@@ -326,7 +326,7 @@ var real1 = map[backends.OpType]func(float64) float64{
 	backends.OpTypeTanh:     math.Tanh,
 }
 
-// logistic is 1/(1 + e⁻ˣ), with full relative precision for negative x.
+// logistic returns 1/(1 + e⁻ˣ), with full relative precision for negative x.
 func logistic(x float64) float64 {
 	if x < 0 {
 		e := math.Exp(x)
@@ -364,7 +364,7 @@ func floatFn[T float](op backends.OpType) blockFn {
 	return numberFn[T](op)
 }
 
-// totalOrder compares floats by an integer that has their total order.
+// totalOrder compares floats by their rank in total order.
 func totalOrder[T float](op backends.OpType) blockFn {
 	compare := map[backends.OpType]func(x, y int64) bool{
 		backends.OpTypeEqual:          func(x, y int64) bool { return x == y },
@@ -377,7 +377,7 @@ func totalOrder[T float](op backends.OpType) blockFn {
 	return map2(func(x, y T) bool { return compare(rank(x), rank(y)) })
 }
 
-// rank maps a float to an integer in total order: the bits, those of negative numbers turned round.
+// rank maps a float to an integer in total order: its bits, with all but the sign inverted for negative numbers.
 func rank[T float](x T) int64 {
 	var b int64
 	if unsafe.Sizeof(x) == 4 {
@@ -394,19 +394,19 @@ func rank[T float](x T) int64 {
 	return b
 }
 
-// roundBF16 rounds to the nearest bfloat16, halves to the even one; GoMLX's own conversion truncates.
+// roundBF16 rounds to the nearest bfloat16, ties to even; GoMLX's own conversion truncates.
 func roundBF16(x float32) bfloat16.BFloat16 {
 	b := math.Float32bits(x)
 	if x != x {
-		return bfloat16.FromBits(uint16(b>>16) | 1<<6) // still not a number
+		return bfloat16.FromBits(uint16(b>>16) | 1<<6) // still NaN
 	}
 	return bfloat16.FromBits(uint16((b + 0x7fff + b>>16&1) >> 16))
 }
 
-// halfBlock is how many 16-bit floats are widened at a time.
+// halfBlock is the number of 16-bit floats widened at a time.
 const halfBlock = 256
 
-// halfFn computes 16-bit floats through float32: widen, compute, round.
+// halfFn computes 16-bit floats by way of float32: widen, compute, round.
 func halfFn[H any](op backends.OpType, widen func(H) float32, round func(float32) H) blockFn {
 	f := floatFn[float32](op)
 	if f == nil {

@@ -20,7 +20,7 @@ var (
 	nan = float32(math.NaN())
 )
 
-// same is equality with NaN equal to NaN and −0 different from 0, within a relative error of 2e-6.
+// same reports equality within a relative error of 2e-6, with NaN equal to NaN and −0 different from 0.
 func same(got, want any) bool {
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
 	if g.Kind() != reflect.Slice {
@@ -181,7 +181,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Every pair of shapes that broadcasts, of every number type, against GoMLX's Go backend.
+// TestBroadcastAgainstGo compares every pair of shapes that broadcasts, of every number type, with GoMLX's Go backend.
 func TestBroadcastAgainstGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -208,7 +208,7 @@ func TestBroadcastAgainstGo(t *testing.T) {
 	}
 }
 
-// Large shapes are computed in several blocks on several workers.
+// TestManyBlocks checks large shapes, which are computed in several blocks by several workers.
 func TestManyBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, bias := random(rng, shapes.Make(dtypes.Float32, 7, 61, 83, 3)), random(rng, shapes.Make(dtypes.Float32, 1, 1, 1, 3))

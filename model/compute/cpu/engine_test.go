@@ -31,7 +31,7 @@ func engine(t testing.TB) backends.Backend {
 // reference opens GoMLX's Go backend.
 func reference(t testing.TB) backends.Backend {
 	t.Helper()
-	b, err := simplego.New("ops_sequential") // in parallel it has data races
+	b, err := simplego.New("ops_sequential") // has data races when parallel
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func eval1(t testing.TB, b backends.Backend, fn any, inputs ...any) any {
 	return eval(t, b, fn, inputs...)[0].Value()
 }
 
-// ramp returns n values in [−0.5, 0.5) without a simple pattern.
+// ramp returns n values in [−0.5, 0.5) without an obvious pattern.
 func ramp(n int) []float32 {
 	v := make([]float32, n)
 	for i := range v {
@@ -68,7 +68,7 @@ func ramp(n int) []float32 {
 	return v
 }
 
-// random fills a tensor: floats normal, integers and booleans small.
+// random fills a tensor: normally distributed floats, small integers and booleans.
 func random(rng *rand.Rand, shape shapes.Shape) *tensors.Tensor {
 	t := tensors.FromShape(shape)
 	t.MustMutableFlatData(func(flat any) {
@@ -92,7 +92,7 @@ func random(rng *rand.Rand, shape shapes.Shape) *tensors.Tensor {
 	return t
 }
 
-// floats are the elements of a tensor as float64.
+// floats returns the elements of a tensor as float64.
 func floats(t *tensors.Tensor) []float64 {
 	var out []float64
 	t.MustConstFlatData(func(flat any) {
@@ -122,7 +122,7 @@ func toFloat(e reflect.Value) float64 {
 	return e.Float()
 }
 
-// near compares tensors; a difference may be tolerance times the larger of 1 and the value.
+// near compares tensors; differences up to tolerance times the larger of 1 and the value are allowed.
 func near(got, want *tensors.Tensor, tolerance float64) error {
 	if !got.Shape().Equal(want.Shape()) {
 		return fmt.Errorf("shape %s, want %s", got.Shape(), want.Shape())
@@ -139,7 +139,7 @@ func near(got, want *tensors.Tensor, tolerance float64) error {
 	return nil
 }
 
-// copies detaches tensors, which belong to the first backend that sees them.
+// copies detaches tensors, which belong to the first backend that uses them.
 func copies(inputs []any) []any {
 	out := make([]any, len(inputs))
 	for i, v := range inputs {

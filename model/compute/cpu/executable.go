@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Executable is a compiled computation; it may be executed by several goroutines at once.
+// Executable is a compiled computation. Several goroutines may execute it concurrently.
 type Executable struct {
 	backend   *Backend
 	name      string
@@ -25,15 +25,15 @@ type Executable struct {
 
 var _ backends.Executable = (*Executable)(nil)
 
-// frame is the memory of one execution: an arena and, for each step, its arguments.
+// frame is the memory of one execution: an arena and the arguments of each step.
 type frame struct {
 	arena   []byte
 	out, in [][][]byte
-	inputs  []patch // where inputs go
-	outputs []patch // where outputs go
+	inputs  []patch // arguments that point to inputs
+	outputs []patch // arguments that point to outputs
 }
 
-// patch is an argument that differs from call to call.
+// patch is an argument that changes with each call.
 type patch struct {
 	index int     // of the input or output
 	to    *[]byte // the argument
@@ -55,7 +55,7 @@ func (e *Executable) newFrame() *frame {
 	return f
 }
 
-// arguments resolves homes; those of inputs and outputs wait for a call.
+// arguments resolves homes; the arguments for inputs and outputs are set at each call.
 func (f *frame) arguments(homes []home) [][]byte {
 	args := make([][]byte, len(homes))
 	for k, h := range homes {
@@ -73,7 +73,7 @@ func (f *frame) arguments(homes []home) [][]byte {
 	return args
 }
 
-// Finalize makes the computation unusable; executions that run go on to their end.
+// Finalize makes the computation unusable; running executions continue to their end.
 func (e *Executable) Finalize() { e.finalized.Store(true) }
 
 // Inputs returns names and shapes of the parameters, in order of creation.
@@ -93,7 +93,7 @@ func (e *Executable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute computes the outputs. Donated inputs are invalid afterwards, and outputs may lie in their memory.
+// Execute computes the outputs. Donated inputs are invalid afterwards, and outputs may use their memory.
 func (e *Executable) Execute(inputs []backends.Buffer, donate []bool, device backends.DeviceNum) ([]backends.Buffer, error) {
 	in, err := e.check(inputs, donate, device)
 	if err != nil {
@@ -105,7 +105,7 @@ func (e *Executable) Execute(inputs []backends.Buffer, donate []bool, device bac
 	}
 	out := e.results(in, donate)
 	if err := e.run(f, in, out); err != nil {
-		return nil, err // the frame is not used again
+		return nil, err // the frame is dropped
 	}
 	e.frames.put(f)
 	e.release(in, donate, out)
@@ -116,7 +116,7 @@ func (e *Executable) Execute(inputs []backends.Buffer, donate []bool, device bac
 	return results, nil
 }
 
-// check casts the inputs and compares them with the parameters.
+// check converts the inputs and compares them with the parameters.
 func (e *Executable) check(inputs []backends.Buffer, donate []bool, device backends.DeviceNum) ([]*Buffer, error) {
 	if e.finalized.Load() {
 		return nil, errors.Errorf("cpu engine: computation %q executed after Finalize", e.name)
@@ -128,10 +128,10 @@ func (e *Executable) check(inputs []backends.Buffer, donate []bool, device backe
 		return nil, err
 	}
 	if len(inputs) != len(e.inputs) {
-		return nil, errors.Errorf("cpu engine: computation %q takes %d inputs, given %d", e.name, len(e.inputs), len(inputs))
+		return nil, errors.Errorf("cpu engine: computation %q takes %d inputs, got %d", e.name, len(e.inputs), len(inputs))
 	}
 	if len(donate) != 0 && len(donate) != len(inputs) {
-		return nil, errors.Errorf("cpu engine: computation %q given %d inputs and %d donations", e.name, len(inputs), len(donate))
+		return nil, errors.Errorf("cpu engine: computation %q got %d inputs and %d donations", e.name, len(inputs), len(donate))
 	}
 	in := make([]*Buffer, len(inputs))
 	for i, n := range e.inputs {
@@ -140,7 +140,7 @@ func (e *Executable) check(inputs []backends.Buffer, donate []bool, device backe
 			return nil, errors.WithMessagef(err, "input %d (%s) of %q", i, n.args.(parameter).name, e.name)
 		}
 		if !u.shape.Equal(n.shape) {
-			return nil, errors.Errorf("cpu engine: input %d (%s) of %q must have shape %s, given %s",
+			return nil, errors.Errorf("cpu engine: input %d (%s) of %q must have shape %s, got %s",
 				i, n.args.(parameter).name, e.name, n.shape, u.shape)
 		}
 		in[i] = u
@@ -148,7 +148,7 @@ func (e *Executable) check(inputs []backends.Buffer, donate []bool, device backe
 	return in, nil
 }
 
-// results are the buffers of the outputs: in the memory of donated inputs where that was planned, else new.
+// results returns the buffers of the outputs: in the memory of donated inputs as planned, otherwise new.
 func (e *Executable) results(in []*Buffer, donate []bool) []*Buffer {
 	out := make([]*Buffer, len(e.outputs))
 	for k, n := range e.outputs {
@@ -161,7 +161,7 @@ func (e *Executable) results(in []*Buffer, donate []bool) []*Buffer {
 	return out
 }
 
-// once says whether u is given as one input only.
+// once reports whether u is given as exactly one input.
 func once(in []*Buffer, u *Buffer) bool {
 	times := 0
 	for _, v := range in {
@@ -172,7 +172,7 @@ func once(in []*Buffer, u *Buffer) bool {
 	return times == 1
 }
 
-// run computes every step, then what is only copied out.
+// run computes every step, then copies the outputs that no step writes directly.
 func (e *Executable) run(f *frame, in, out []*Buffer) (err error) {
 	at := -1
 	defer func() {
@@ -203,7 +203,7 @@ func (e *Executable) run(f *frame, in, out []*Buffer) (err error) {
 	return nil
 }
 
-// patch puts the memory of a call's inputs and outputs where steps find it; nil takes it away again.
+// patch sets the arguments that point to a call's inputs and outputs; nil removes them.
 func (f *frame) patch(in, out []*Buffer) {
 	for _, p := range f.inputs {
 		*p.to = nil
@@ -231,7 +231,7 @@ func (f *frame) find(h home, in, out []*Buffer) []byte {
 	return f.arena[h.at : h.at+h.bytes]
 }
 
-// release invalidates donated inputs, and returns the memory of those that no output took.
+// release invalidates donated inputs and recycles the memory of those that no output uses.
 func (e *Executable) release(in []*Buffer, donate []bool, out []*Buffer) {
 	for i, u := range in {
 		if len(donate) == 0 || !donate[i] || u.gone.Swap(true) {

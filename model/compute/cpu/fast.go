@@ -12,7 +12,7 @@ import (
 	"slotscope/model/compute/cpu/move"
 )
 
-// floatOps are the kernels' operations on float32.
+// floatOps maps operations on float32 to kernel operations.
 var floatOps = map[backends.OpType]kernel.Op{
 	backends.OpTypeNeg: kernel.Neg, backends.OpTypeAbs: kernel.Abs, backends.OpTypeSign: kernel.Sign,
 	backends.OpTypeExp: kernel.Exp, backends.OpTypeExpm1: kernel.Expm1, backends.OpTypeLog: kernel.Log, backends.OpTypeLog1p: kernel.Log1p,
@@ -27,18 +27,18 @@ var floatOps = map[backends.OpType]kernel.Op{
 	backends.OpTypeClamp: kernel.Clamp,
 }
 
-// boolOps are the kernels' operations on booleans.
+// boolOps maps operations on booleans to kernel operations.
 var boolOps = map[backends.OpType]kernel.Op{
 	backends.OpTypeLogicalNot: kernel.Not, backends.OpTypeLogicalAnd: kernel.And, backends.OpTypeLogicalOr: kernel.Or,
 	backends.OpTypeLogicalXor: kernel.Xor, backends.OpTypeNotEqual: kernel.Xor, backends.OpTypeMax: kernel.Or, backends.OpTypeMin: kernel.And,
 }
 
-// loaded are the types whose conversion to float32 is part of reading them.
+// loaded has the types that are converted to float32 when they are read.
 var loaded = map[dtypes.DType]kernel.Type{
 	dtypes.Float32: kernel.Float32, dtypes.Bool: kernel.Bool, dtypes.Uint8: kernel.Uint8, dtypes.Int32: kernel.Int32,
 }
 
-// fastOp is the kernels' operation for an element-wise node; false where they have none.
+// fastOp returns the kernel operation of an element-wise node, or false if there is none.
 func fastOp(n *node) (kernel.Op, bool) {
 	from := n.in[0].shape.DType
 	switch n.op {
@@ -72,7 +72,7 @@ func isFast(n *node) bool {
 	return ok
 }
 
-// fastStep compiles a group for the kernels; the error says why they cannot.
+// fastStep compiles a group for the kernels, or returns an error with the reason if they do not support it.
 func (g *group) fastStep() (*step, error) {
 	spec := kernel.ProgramSpec{Dims: g.dims, ReduceAxes: [2]int{g.lo, g.hi}}
 	s := &step{nodes: g.members(), out: slices.Concat(g.outs, g.reductions)}
@@ -97,7 +97,7 @@ func (g *group) fastStep() (*step, error) {
 	return s, nil
 }
 
-// encode writes instructions, outputs and reductions. values are those of the reads.
+// encode writes instructions, outputs and reductions. values are the program values of the group's reads.
 func (g *group) encode(spec *kernel.ProgramSpec, values []kernel.Value) {
 	known := map[*node]kernel.Value{}
 	value := func(e edge) kernel.Value {
@@ -129,7 +129,7 @@ func (g *group) encode(spec *kernel.ProgramSpec, values []kernel.Value) {
 	}
 }
 
-// inPlace lists which outputs may take the memory of which inputs: those that the program allows, of values that it reads once.
+// inPlace lists which outputs may use the memory of which inputs: pairs that the program allows, for inputs that it reads once.
 func inPlace(s *step, prog *kernel.Program, outs int) (pairs [][2]int) {
 	times := map[*node]int{}
 	for _, n := range s.in {

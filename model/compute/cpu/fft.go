@@ -17,20 +17,20 @@ import (
 	"slotscope/model/compute/cpu/move"
 )
 
-// fftArgs are the kind of a Fourier transform, and the lengths of the last axes in time.
+// fftArgs has the kind of a Fourier transform and the lengths of the last axes in the time domain.
 type fftArgs struct {
 	kind    backends.FFTType
 	lengths []int
 }
 
-// FFT transforms the last len(lengths) axes of x, of lengths N in time:
+// FFT transforms the last len(lengths) axes of x, which have lengths N in the time domain:
 //
 //	Forward       X_k = Σ_n x_n e^(−2πi kn/N)             complex to complex
 //	Inverse       x_n = 1/N Σ_k X_k e^(2πi kn/N)          complex to complex
-//	ForwardReal   Forward of floats; the last axis has the frequencies 0 to N/2 only, which are N/2 + 1
-//	InverseReal   Inverse of what ForwardReal returns; imaginary parts that no real signal has count as 0
+//	ForwardReal   Forward of floats; the last axis has only the N/2 + 1 frequencies 0 to N/2
+//	InverseReal   inverse of ForwardReal; imaginary parts that no real signal has count as 0
 //
-// Any length will do; a prime factor p of N costs p steps for each element. Sums are made in float64 for all types.
+// All lengths are supported; a prime factor p of N costs p steps per element. Sums use float64 for all types.
 func (b *Builder) FFT(x backends.Op, kind backends.FFTType, lengths []int) (backends.Op, error) {
 	in, err := b.operands("FFT", x)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *Builder) FFT(x backends.Op, kind backends.FFTType, lengths []int) (back
 // fftShape checks type and lengths, and infers the shape of a transform.
 func fftShape(from shapes.Shape, kind backends.FFTType, lengths []int) (shapes.Shape, error) {
 	if len(lengths) == 0 || len(lengths) > from.Rank() || slices.Min(lengths) < 1 {
-		return shapes.Invalid(), errors.Errorf("FFT %s of %s over lengths %v: it takes a positive length for each of the last axes", kind, from, lengths)
+		return shapes.Invalid(), errors.Errorf("FFT %s of %s over lengths %v: a positive length is needed for each of the last axes", kind, from, lengths)
 	}
 	to, want := from.Clone(), slices.Clone(lengths)
 	last, half := len(lengths)-1, lengths[len(lengths)-1]/2+1
@@ -61,10 +61,10 @@ func fftShape(from shapes.Shape, kind backends.FFTType, lengths []int) (shapes.S
 		to.Dimensions[from.Rank()-1] = lengths[last]
 		want[last] = half
 	default:
-		return shapes.Invalid(), errors.Errorf("FFT of %s: there is no kind %s", from, kind)
+		return shapes.Invalid(), errors.Errorf("FFT of %s: unknown kind %s", from, kind)
 	}
 	if !ok {
-		return shapes.Invalid(), errors.Errorf("FFT %s of %s: it takes %s", kind, from, fftTakes[kind])
+		return shapes.Invalid(), errors.Errorf("FFT %s of %s: the input must be %s", kind, from, fftTakes[kind])
 	}
 	if axes := from.Dimensions[from.Rank()-len(lengths):]; !slices.Equal(axes, want) {
 		return shapes.Invalid(), errors.Errorf("FFT %s of %s over lengths %v: the last axes must be %v", kind, from, lengths, want)
@@ -77,7 +77,7 @@ var fftTakes = map[backends.FFTType]string{
 	backends.FFTForwardReal: "float32 or float64",
 }
 
-// pass transforms one axis: lines of n elements in time that lie stride apart.
+// pass transforms one axis: lines of n elements in the time domain with a distance of stride elements.
 type pass struct {
 	kind             backends.FFTType
 	n, stride, lines int
@@ -86,8 +86,8 @@ type pass struct {
 
 func init() { makers[backends.OpTypeFFT] = makeFFT }
 
-// makeFFT plans the passes of a transform, one for each axis: the real one first in a forward transform, last in an inverse one,
-// which keeps its input by working in scratch until then.
+// makeFFT plans the passes of a transform, one for each axis. The real pass is the first of a forward transform and the last of an
+// inverse one, which works in scratch until then to keep its input unchanged.
 func makeFFT(n *node) task {
 	a := n.args.(fftArgs)
 	switch a.kind {
@@ -110,12 +110,12 @@ func makeFFT(n *node) task {
 	return task{run: runPasses(complexPasses(a.kind, n.shape, len(a.lengths), 0), n.shape.DType)}
 }
 
-// realPass transforms the last axis, which is half as long in the spectrum.
+// realPass transforms the last axis, which has about half the length in the spectrum.
 func (a fftArgs) realPass(spectrum shapes.Shape) pass {
 	return pass{kind: a.kind, n: a.lengths[len(a.lengths)-1], stride: 1, lines: spectrum.Size() / spectrum.Dim(-1)}
 }
 
-// complexPasses transform the last axes of a spectrum but for the very last of them, which are the real one.
+// complexPasses transform the last axes of a spectrum, without the very last ones that are real.
 func complexPasses(kind backends.FFTType, spectrum shapes.Shape, axes, real int) (passes []pass) {
 	strides := rowMajor(spectrum.Dimensions)
 	for axis := spectrum.Rank() - axes; axis < spectrum.Rank()-real; axis++ {
@@ -125,7 +125,7 @@ func complexPasses(kind backends.FFTType, spectrum shapes.Shape, axes, real int)
 	return passes
 }
 
-// runPasses is the task of the passes: each reads what the one before wrote.
+// runPasses runs the passes; each reads the result of the previous one.
 func runPasses(passes []pass, spectrum dtypes.DType) func(pool *kernel.Pool, out, in [][]byte) {
 	lines := make([]lineFn, len(passes))
 	for i, p := range passes {
@@ -144,7 +144,7 @@ func runPasses(passes []pass, spectrum dtypes.DType) func(pool *kernel.Pool, out
 	}
 }
 
-// run shares the lines out among the workers.
+// run divides the lines among the workers.
 func (p pass) run(pool *kernel.Pool, line lineFn, dst, src []byte) {
 	pool.Run(p.lines, max(1, 1<<14/(p.n*bits.Len(uint(p.n)))), func(lo, hi int) {
 		t := p.lease()
@@ -155,15 +155,15 @@ func (p pass) run(pool *kernel.Pool, line lineFn, dst, src []byte) {
 	})
 }
 
-// transformer is what one worker needs for lines of one length: Gonum's tables and scratch, and room for a line.
+// transformer holds what one worker needs for lines of one length: Gonum's tables and scratch, and buffers for a line.
 type transformer struct {
 	complex  *fourier.CmplxFFT
 	real     *fourier.FFT
-	times    []float64    // of a real transform: the line in time
-	spectrum []complex128 // the line in frequency; of a complex transform in time too
+	times    []float64    // of a real transform: the line in the time domain
+	spectrum []complex128 // the line in the frequency domain; of a complex transform also in the time domain
 }
 
-// transformers keeps idle ones, by length and whether they are real, for all computations: *sync.Pool of *transformer.
+// transformers keeps idle transformers by length and kind (real or complex) for all computations: *sync.Pool of *transformer.
 var transformers sync.Map
 
 type transformerKey struct {
@@ -184,7 +184,7 @@ func (p pass) idle() *sync.Pool {
 	return idle.(*sync.Pool)
 }
 
-// lease takes an idle transformer, or makes one.
+// lease takes an idle transformer or makes one.
 func (p pass) lease() *transformer {
 	if t, ok := p.idle().Get().(*transformer); ok {
 		return t
@@ -198,7 +198,7 @@ func (p pass) lease() *transformer {
 // lineFn transforms line i.
 type lineFn func(t *transformer, dst, src []byte, i int)
 
-// newLine finds the transform of one line for numbers of types R and C.
+// newLine returns the transform of one line for numbers of types R and C.
 func newLine[R float, C complexNumber](p pass) lineFn {
 	half, scale := p.n/2+1, 1/float64(p.n)
 	switch p.kind {

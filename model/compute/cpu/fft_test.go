@@ -17,7 +17,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 )
 
-// dft is the definition along one axis of an array: Σ_n x_n e^(∓2πi kn/N), with 1/N in the inverse.
+// dft computes the definition along one axis of an array: Σ_n x_n e^(∓2πi kn/N), with 1/N in the inverse.
 func dft(x []complex128, dims []int, axis int, inverse bool) []complex128 {
 	n, stride := dims[axis], rowMajor(dims)[axis]
 	sign, scale := -1.0, 1.0
@@ -35,7 +35,7 @@ func dft(x []complex128, dims []int, axis int, inverse bool) []complex128 {
 	return out
 }
 
-// lengths are 1, small ones, powers, odd ones, primes, products of primes.
+// lengths has 1, small lengths, powers, odd lengths, primes and products of primes.
 var lengths = []int{1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 15, 16, 30, 31, 64, 77, 97, 100, 127, 210, 256, 509}
 
 func TestFFTIsItsDefinition(t *testing.T) {
@@ -53,10 +53,10 @@ func TestFFTIsItsDefinition(t *testing.T) {
 			want := dft(in, []int{3, n}, 1, i%2 == 1)
 			tolerance := 1e-13 * float64(n) // n roundings of sums around √n
 			if i >= 2 {
-				tolerance = 1e-6 * math.Sqrt(float64(n)) // the input and the result rounded once
+				tolerance = 1e-6 * math.Sqrt(float64(n)) // input and result are rounded once
 			}
 			if d := apart(t, got.Value(), want); !(d <= tolerance) {
-				t.Errorf("length %d, transform %d: off by %g, at most %g", n, i, d, tolerance)
+				t.Errorf("length %d, transform %d: off by %g, limit %g", n, i, d, tolerance)
 			}
 		}
 	}
@@ -84,13 +84,13 @@ func TestRealFFTIsHalfOfTheDefinition(t *testing.T) {
 		for i, want := range []any{half, half, wide, wide} {
 			tolerance := []float64{1e-13, 1e-6}[i%2] * float64(n)
 			if d := apart(t, out[i].Value(), want); !(d <= tolerance) {
-				t.Errorf("length %d, result %d: off by %g, at most %g", n, i, d, tolerance)
+				t.Errorf("length %d, result %d: off by %g, limit %g", n, i, d, tolerance)
 			}
 		}
 	}
 }
 
-// Transforms known from the textbook.
+// TestKnownTransforms checks transforms known from textbooks.
 func TestKnownTransforms(t *testing.T) {
 	b := engine(t)
 	forward, inverse := func(x *Node) *Node { return FFT(x) }, func(x *Node) *Node { return InverseFFT(x) }
@@ -111,7 +111,7 @@ func TestKnownTransforms(t *testing.T) {
 		{"sine", real, []float64{0, 1, 0, -1}, []complex128{0, -2i, 0}},
 		{"one", real, []float64{5}, []complex128{5}},
 		{"real inverse", realInverse, []complex128{0, -2i, 0}, []float64{0, 1, 0, -1}},
-		{"real inverse of what no signal has", realInverse, []complex128{4 + 7i, 0, 4 + 9i}, []float64{2, 0, 2, 0}},
+		{"real inverse of parts that no signal has", realInverse, []complex128{4 + 7i, 0, 4 + 9i}, []float64{2, 0, 2, 0}},
 		{"real inverse, odd", func(x *Node) *Node { return InverseRealFFT(x, 3) }, []complex64{6, 0}, []float32{2, 2, 2}},
 	} {
 		if got := eval1(t, b, c.fn, c.in); !(apart(t, got, c.want) <= 1e-15) {
@@ -120,7 +120,7 @@ func TestKnownTransforms(t *testing.T) {
 	}
 }
 
-// transform is the backend's FFT, which the graph's functions give one length only.
+// transform runs the backend's FFT, to which the graph functions pass only one length.
 func transform(t *testing.T, kind backends.FFTType, in *tensors.Tensor, lengths ...int) *tensors.Tensor {
 	t.Helper()
 	b := engine(t)
@@ -153,7 +153,7 @@ func transform(t *testing.T, kind backends.FFTType, in *tensors.Tensor, lengths 
 	return result
 }
 
-// Transforms over two and three axes are those over each.
+// TestFFTOverSeveralAxes checks that transforms over two and three axes equal transforms over each axis.
 func TestFFTOverSeveralAxes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(45, 46))
 	dims := []int{2, 3, 4, 7}
@@ -192,7 +192,7 @@ func TestFFTOverSeveralAxes(t *testing.T) {
 	}
 }
 
-// Parseval: Σ|x|² = 1/N Σ|X|², at random shapes and with enough lines for all workers; and several graphs at once.
+// TestFFTEnergyAndConcurrency checks Parseval's theorem, Σ|x|² = 1/N Σ|X|², for random shapes with enough lines for all workers, in concurrent graphs.
 func TestFFTEnergyAndConcurrency(t *testing.T) {
 	b := engine(t)
 	for seed := range uint64(8) {
@@ -216,7 +216,7 @@ func TestFFTEnergyAndConcurrency(t *testing.T) {
 }
 
 func TestGradientsOfFFT(t *testing.T) {
-	weigh := func(y *Node) *Node { // a loss that sees every frequency's two parts differently
+	weigh := func(y *Node) *Node { // a loss that weighs the two parts of every frequency differently
 		k := AddScalar(IotaFull(y.Graph(), shapes.Make(Real(y).DType(), y.Shape().Dimensions...)), 1)
 		return ReduceAllSum(Add(Mul(Square(Real(y)), Sin(k)), Mul(Mul(Imag(y), Real(y)), Cos(k))))
 	}
@@ -246,19 +246,19 @@ func TestFFTErrors(t *testing.T) {
 		{"too many lengths", second(g.FFT(z, backends.FFTForward, []int{1, 2, 5})), "last axes"},
 		{"another length", second(g.FFT(z, backends.FFTInverse, []int{8})), "the last axes must be [8]"},
 		{"another length in time", second(g.FFT(z, backends.FFTInverseReal, []int{10})), "the last axes must be [6]"},
-		{"complex of floats", second(g.FFT(x, backends.FFTForward, []int{8})), "takes complex numbers"},
-		{"inverse of floats", second(g.FFT(x, backends.FFTInverseReal, []int{14})), "takes complex numbers"},
-		{"real of complex", second(g.FFT(z, backends.FFTForwardReal, []int{5})), "takes float32 or float64"},
-		{"half floats", second(g.FFT(h, backends.FFTForwardReal, []int{8})), "takes float32 or float64"},
-		{"kind", second(g.FFT(z, backends.FFTType(9), []int{5})), "no kind"},
+		{"complex of floats", second(g.FFT(x, backends.FFTForward, []int{8})), "must be complex numbers"},
+		{"inverse of floats", second(g.FFT(x, backends.FFTInverseReal, []int{14})), "must be complex numbers"},
+		{"real of complex", second(g.FFT(z, backends.FFTForwardReal, []int{5})), "must be float32 or float64"},
+		{"half floats", second(g.FFT(h, backends.FFTForwardReal, []int{8})), "must be float32 or float64"},
+		{"kind", second(g.FFT(z, backends.FFTType(9), []int{5})), "unknown kind"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) || !strings.Contains(c.err.Error(), "FFT") {
-			t.Errorf("%s: %v; want FFT and %q in it", c.name, c.err, c.want)
+			t.Errorf("%s: %v; want an error with FFT and %q", c.name, c.err, c.want)
 		}
 	}
 }
 
-// BenchmarkRealFFT is RealFFT and its inverse of 1024 rows, in microseconds for a row.
+// BenchmarkRealFFT runs RealFFT and its inverse on 1024 rows and reports microseconds per row.
 func BenchmarkRealFFT(b *testing.B) {
 	for _, n := range []int{256, 512, 509, 4096} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

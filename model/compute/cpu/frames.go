@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// frames keeps an executable's idle frames. What two collections of garbage in a row find idle is left to the second, as in a
-// sync.Pool; but that hides from one processor what another has put back, and so makes an arena for each.
+// frames keeps an executable's idle frames. A frame that stays idle through two garbage collections is dropped, as in a
+// sync.Pool. A sync.Pool, however, hides from one processor the items that another has put, so that each would get its own arena.
 type frames struct {
 	mu      sync.Mutex
 	idle    []*frame // put back since the last collection
@@ -16,7 +16,7 @@ type frames struct {
 	watched bool
 }
 
-// get is an idle frame, or nil.
+// get returns an idle frame, or nil if there is none.
 func (s *frames) get() *frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,9 +41,9 @@ func (s *frames) put(f *frame) {
 	}
 }
 
-// watch has the next collection age the frames.
+// watch makes the next garbage collection call age.
 func (s *frames) watch() {
-	type bell struct{ _ *byte } // with a pointer, so that Go gives it a place of its own
+	type bell struct{ _ *byte } // has a pointer, so that Go does not combine it with other tiny objects
 	runtime.AddCleanup(new(bell), (*frames).age, s)
 }
 

@@ -9,7 +9,7 @@ import (
 	"weak"
 )
 
-// TestFramesAreOne: what goroutines on any processor put back, the next one takes.
+// TestFramesAreOne checks that a frame that any goroutine puts back is reused.
 func TestFramesAreOne(t *testing.T) {
 	var s frames
 	made := 0
@@ -24,12 +24,12 @@ func TestFramesAreOne(t *testing.T) {
 		})
 		wg.Wait()
 		if made > 1 {
-			t.Fatal("a second frame was made while one was idle")
+			t.Fatal("a second frame was made although one was idle")
 		}
 	}
 }
 
-// TestFramesAge: a frame that is used between two collections stays, one that is not goes.
+// TestFramesAge checks that a frame used between two collections stays, and an unused one is dropped.
 func TestFramesAge(t *testing.T) {
 	var s frames
 	f := new(frame)
@@ -44,24 +44,24 @@ func TestFramesAge(t *testing.T) {
 	s.age()
 	s.age()
 	if s.get() != nil {
-		t.Error("a frame that nobody used is still there")
+		t.Error("an unused frame was not dropped")
 	}
 }
 
-// TestIdleFramesAreCollected: collections of garbage age the frames.
+// TestIdleFramesAreCollected checks that garbage collections age the frames.
 func TestIdleFramesAreCollected(t *testing.T) {
 	var s frames
 	s.put(&frame{arena: make([]byte, 1<<20)})
 	gone := weak.Make(s.idle[0])
-	for gone.Value() != nil { // a test that never ends has failed
+	for gone.Value() != nil { // if this never ends, the test fails by timeout
 		runtime.GC()
 	}
 	if s.get() != nil {
-		t.Error("an idle frame is there and collected")
+		t.Error("a collected frame is still listed as idle")
 	}
 }
 
-// TestFramesAtOnce: goroutines that compute at once never hold the same frame.
+// TestFramesAtOnce checks that concurrent goroutines never hold the same frame.
 func TestFramesAtOnce(t *testing.T) {
 	var s frames
 	var wg sync.WaitGroup
@@ -72,7 +72,7 @@ func TestFramesAtOnce(t *testing.T) {
 				if f == nil {
 					f = &frame{arena: make([]byte, 64)}
 				}
-				f.arena[0]++ // the race detector sees two at one
+				f.arena[0]++ // a race if two goroutines hold the frame
 				s.put(f)
 			}
 		})

@@ -14,13 +14,13 @@ type edge struct {
 	read int
 }
 
-// read is a value from outside of a group, and the strides (in elements) with which the group's shape walks it.
+// read is a value from outside a group, with the strides (in elements) of the group's axes in it.
 type read struct {
 	node    *node
 	strides []int
 }
 
-// isElement says whether a node is element-wise and has elements.
+// isElement reports whether a node is element-wise and not empty.
 func isElement(n *node) bool {
 	return n.parent == nil && n.results == nil && n.shape.Size() > 0 && nodeFn(n) != nil
 }
@@ -31,7 +31,7 @@ func (g *group) link(p *plan) {
 	for _, n := range slices.Concat(g.nodes, g.reductions) {
 		edges := make([]edge, len(n.in))
 		for k, x := range n.in {
-			if v := p.view(x, g.dims); inside[v.node] { // of the group's size, and so in its order
+			if v := p.view(x, g.dims); inside[v.node] { // has the group's size, and therefore its order
 				edges[k].node = v.node
 			} else {
 				edges[k].read = g.read(v)
@@ -42,7 +42,7 @@ func (g *group) link(p *plan) {
 	}
 }
 
-// read returns the index of a read, which it adds where it is new.
+// read returns the index of a read and adds it if it is new.
 func (g *group) read(r read) int {
 	for i, known := range g.reads {
 		if known.node == r.node && slices.Equal(known.strides, r.strides) {
@@ -53,9 +53,9 @@ func (g *group) read(r read) int {
 	return len(g.reads) - 1
 }
 
-// view says how memory is read for the operand x of a node of the given dimensions, through broadcasts.
+// view returns how the memory of operand x is read for a node of the given dimensions, skipping broadcasts.
 func (p *plan) view(x *node, dims []int) read {
-	axis := make([]int, len(dims)) // of x, for each axis of dims; -1 where x repeats
+	axis := make([]int, len(dims)) // axis of x for each axis of dims; -1 if x is repeated along it
 	for a := range dims {
 		axis[a] = -1
 		if x.shape.Rank() == len(dims) && x.shape.Dimensions[a] > 1 {
@@ -98,8 +98,8 @@ func rowMajor(dims []int) []int {
 	return strides
 }
 
-// lastUses lists, for each node of the group, the nodes of the group that it is the last to read; a node that nobody reads
-// is its own last.
+// lastUses lists, for each node of the group, the nodes of the group that it is the last to read. A node that no other node reads
+// is its own last reader.
 func (g *group) lastUses() [][]*node {
 	last := map[*node]int{}
 	for i, n := range g.nodes {
@@ -120,8 +120,8 @@ func (g *group) lastUses() [][]*node {
 	return uses
 }
 
-// shared lists which results may take the memory of which operands: those whose elements the program reads in its own order
-// once, and for the last time no later than it writes the result.
+// shared lists which results may use the memory of which operands: operands that the program reads once, in its own element order,
+// and for the last time no later than it writes the result.
 func (g *group) shared(p *program) [][2]int {
 	lastRead := make([]int, len(g.reads))
 	for i := range g.nodes {

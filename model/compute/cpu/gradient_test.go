@@ -40,14 +40,14 @@ func checkGradient(t *testing.T, name string, loss func(in []*Node) *Node, dims 
 			want := difference(t, value, inputs, i, k)
 			for what, got := range map[string][2]float64{"float64": {exact[k], 1e-6}, "float32": {single[k], 2e-3}} {
 				if d := got[0] - want; d > got[1]*max(1, want, -want) || -d > got[1]*max(1, want, -want) {
-					t.Errorf("%s: derivative by entry %d of input %d (%s) is %g in %s, differences give %g", name, k, i, in.(*tensors.Tensor).Shape(), got[0], what, want)
+					t.Errorf("%s: derivative with respect to entry %d of input %d (%s) is %g in %s, central differences give %g", name, k, i, in.(*tensors.Tensor).Shape(), got[0], what, want)
 				}
 			}
 		}
 	}
 }
 
-// difference is (f(x + h) − f(x − h)) / 2h by entry k of input i.
+// difference returns (f(x + h) − f(x − h)) / 2h with respect to entry k of input i.
 func difference(t *testing.T, f *Exec, inputs []any, i, k int) float64 {
 	t.Helper()
 	const h = 1e-5
@@ -59,7 +59,7 @@ func difference(t *testing.T, f *Exec, inputs []any, i, k int) float64 {
 	return (at(h) - at(-h)) / (2 * h)
 }
 
-// Kernels are odd here: GoMLX 0.26 shifts the gradient of an even one, on every backend (model/paper/layer has one of its own).
+// TestGradientsOfConvolutions uses odd kernels: GoMLX 0.26 shifts the gradient of an even one, on every backend (model/paper/layer has its own).
 func TestGradientsOfConvolutions(t *testing.T) {
 	for _, c := range []struct {
 		strides, dilation int
@@ -79,7 +79,7 @@ func TestGradientsOfConvolutions(t *testing.T) {
 	}
 }
 
-// The paper's layers and losses, each composed as its model has it.
+// TestGradientsOfLayers checks the paper's layers and losses, each composed as in its model.
 func TestGradientsOfLayers(t *testing.T) {
 	for _, c := range []struct {
 		name string

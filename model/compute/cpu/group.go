@@ -12,23 +12,23 @@ import (
 	"slotscope/model/compute/cpu/move"
 )
 
-// group is a set of nodes that become one program: element-wise operations of one shape, and reductions of that shape.
+// group is a set of nodes that become one program: element-wise operations of one shape, and reductions of arrays of that shape.
 type group struct {
 	dims       []int
-	fast       bool    // float32 and booleans only: the kernels have it
-	nodes      []*node // element-wise, in order of the graph
+	fast       bool    // only float32 and booleans, which the kernels support
+	nodes      []*node // element-wise, in graph order
 	reductions []*node // over the axes lo to hi of dims
 	lo, hi     int
 
-	first, last int  // least and greatest id of a member
-	merged      bool // into another group: it is no more
+	first, last int  // smallest and largest id of a member
+	merged      bool // into another group; no longer in use
 
 	reads []read   // distinct values from outside
-	edges [][]edge // for each node, then each reduction: its operands
+	edges [][]edge // operands of each node, then of each reduction
 	outs  []*node  // element-wise nodes whose values are needed outside
 }
 
-// members are the nodes and the reductions, in order of the graph.
+// members returns the nodes and the reductions, in graph order.
 func (g *group) members() []*node {
 	if len(g.reductions) == 0 {
 		return g.nodes
@@ -40,13 +40,13 @@ func (g *group) members() []*node {
 
 func byID(a, b *node) int { return a.id - b.id }
 
-// unit is what becomes one step: a group, or another node.
+// unit is what one step computes: a group, or another node.
 type unit struct {
 	group *group
 	node  *node
 }
 
-// findBases notes the node that computes each node's value, and that no group reaches beyond another yet.
+// findBases records the node that computes each node's value, and initializes begun, since there are no groups yet.
 func (p *plan) findBases() {
 	p.bases, p.begun = make([]*node, len(p.nodes)), make([]int, len(p.nodes))
 	for _, n := range p.nodes {
@@ -59,7 +59,7 @@ func (p *plan) findBases() {
 	}
 }
 
-// unit finds the unit that computes a node's value.
+// unit returns the unit that computes a node's value.
 func (p *plan) unit(n *node) unit {
 	n = p.bases[n.id]
 	if g := p.within[n.id]; g != nil {
@@ -68,7 +68,7 @@ func (p *plan) unit(n *node) unit {
 	return unit{node: n}
 }
 
-// nodes of the unit, in order of the graph.
+// nodes returns the nodes of the unit, in graph order.
 func (u unit) nodes() []*node {
 	if u.group != nil {
 		return u.group.members()
@@ -76,7 +76,7 @@ func (u unit) nodes() []*node {
 	return []*node{u.node}
 }
 
-// last is the place of the unit's last node in the graph.
+// last returns the position of the unit's last node in the graph.
 func (u unit) last() int {
 	if u.group != nil {
 		return u.group.last
@@ -84,7 +84,7 @@ func (u unit) last() int {
 	return u.node.id
 }
 
-// first is the place of the unit's first node in the graph, which no other unit has.
+// first returns the position of the unit's first node in the graph, which is unique to the unit.
 func (u unit) first() int {
 	if u.group != nil {
 		return u.group.first
@@ -92,10 +92,10 @@ func (u unit) first() int {
 	return u.node.id
 }
 
-// walk is a look at units, each once.
+// walk visits units, each at most once.
 type walk struct {
 	number int
-	seen   []int // by first node: the number of the walk that came there last
+	seen   []int // by first node: the number of the last walk that visited it
 	stack  []unit
 }
 
@@ -107,7 +107,7 @@ func (w *walk) begin(nodes int) {
 	w.stack = w.stack[:0]
 }
 
-// enter says whether the walk was not at the unit yet.
+// enter marks the unit as visited and reports whether this is its first visit.
 func (w *walk) enter(u unit) bool {
 	at := &w.seen[u.first()]
 	entered := *at != w.number
@@ -115,7 +115,7 @@ func (w *walk) enter(u unit) bool {
 	return entered
 }
 
-// reads are the other units that the unit needs, each once.
+// reads returns the other units that the unit needs, each once.
 func (p *plan) reads(u unit) []unit {
 	var units []unit
 	p.walk.begin(len(p.nodes))
@@ -130,14 +130,14 @@ func (p *plan) reads(u unit) []unit {
 	return units
 }
 
-// Limits of a group: beyond them registers leave the first cache.
+// Limits of a group: above them the registers no longer fit into the L1 cache.
 const (
 	groupNodes = 64
 	groupReads = 32
 )
 
-// group makes a group of each element-wise node and each reduction that a program can hold, and joins it to the groups that
-// compute its operands, or read them too, where they have its shape and no unit in between would then both precede and
+// group makes a group of each element-wise node and each reduction that a program supports, and joins it with the groups that
+// compute its operands or also read them. Groups are joined only if their shapes match and no other unit would then both precede and
 // follow the group.
 func (p *plan) group() {
 	p.findBases()
@@ -163,8 +163,8 @@ func (p *plan) group() {
 	p.findOuts()
 }
 
-// attach joins the group of n to those of its operands and of what reads these too. Through an operand that waited for its
-// reader, n reads that one's operands.
+// attach joins the group of n with those of its operands and with other readers of these operands. If an operand is lazy, so that it
+// waited for its reader, n also reads that operand's own operands.
 func (p *plan) attach(readers map[*node][]*group, n *node) {
 	for _, x := range n.in {
 		x = p.root(x)
@@ -182,7 +182,7 @@ func (p *plan) attach(readers map[*node][]*group, n *node) {
 	p.noteReads(readers, n)
 }
 
-// noteReads remembers the group of n as a reader of what it reads whole.
+// noteReads records the group of n as a reader of the operands that it reads as a whole.
 func (p *plan) noteReads(readers map[*node][]*group, n *node) {
 	g := p.within[n.id]
 	for _, x := range n.in {
@@ -194,7 +194,7 @@ func (p *plan) noteReads(readers map[*node][]*group, n *node) {
 	}
 }
 
-// newGroup is the group of one node, nil where it can be in none.
+// newGroup returns the group of one node, or nil if it cannot be in a group.
 func newGroup(n *node) *group {
 	if isElement(n) {
 		return &group{dims: n.shape.Dimensions, fast: isFast(n), nodes: []*node{n}, first: n.id, last: n.id}
@@ -209,13 +209,13 @@ func newGroup(n *node) *group {
 	return &group{dims: n.in[0].shape.Dimensions, fast: true, reductions: []*node{n}, lo: lo, hi: hi, first: n.id, last: n.id}
 }
 
-// reductionKinds are the reductions that the kernels have.
+// reductionKinds maps reductions to those of the kernels.
 var reductionKinds = map[backends.OpType]kernel.ReductionKind{
 	backends.OpTypeReduceSum: kernel.Sum, backends.OpTypeReduceMax: kernel.Largest, backends.OpTypeReduceMin: kernel.Least,
 }
 
-// joined finds the range of axes that are reduced, where those of dimension 1 count as one wishes; false where axes that stay
-// lie in between, or too many elements behind.
+// joined returns the range of axes that are reduced; axes of dimension 1 may count as reduced or kept. It returns false if kept axes
+// lie in between, or if the axes behind have too many elements.
 func joined(dims, axes []int) (lo, hi int, ok bool) {
 	lo = len(dims)
 	for _, a := range axes {
@@ -238,7 +238,7 @@ func joined(dims, axes []int) (lo, hi int, ok bool) {
 	return lo, hi, inner <= kernel.MaxInner
 }
 
-// merge puts the members of b into a, where that is allowed.
+// merge moves the members of b into a if that is allowed.
 func (p *plan) merge(a, b *group) {
 	if a == b || a.merged || !a.agrees(b) || p.readsReduction(a, b) || p.readsReduction(b, a) || p.between(a, b) || p.between(b, a) {
 		return
@@ -262,7 +262,7 @@ func (p *plan) merge(a, b *group) {
 	p.noteSpan(a)
 }
 
-// agrees says whether the groups have one shape, and room for each other.
+// agrees reports whether the groups have the same shape and kind and together stay within the limits.
 func (a *group) agrees(b *group) bool {
 	if a.fast != b.fast || !slices.Equal(a.dims, b.dims) || len(a.nodes)+len(b.nodes) > groupNodes {
 		return false
@@ -270,7 +270,7 @@ func (a *group) agrees(b *group) bool {
 	return len(a.reductions) == 0 || len(b.reductions) == 0 || a.lo == b.lo && a.hi == b.hi
 }
 
-// readsReduction says whether a member of a needs a reduction of b, which is there only when b has run.
+// readsReduction reports whether a member of a needs a reduction of b, which is available only after b has run.
 func (p *plan) readsReduction(a, b *group) bool {
 	for _, n := range a.members() {
 		for _, x := range n.in {
@@ -282,7 +282,7 @@ func (p *plan) readsReduction(a, b *group) bool {
 	return false
 }
 
-// between says whether some other unit follows b and precedes a.
+// between reports whether some other unit follows b and precedes a.
 func (p *plan) between(a, b *group) bool {
 	w, target, floor := &p.walk, unit{group: b}, p.floor(b)
 	w.begin(len(p.nodes))
@@ -318,7 +318,7 @@ func (p *plan) between(a, b *group) bool {
 	return false
 }
 
-// floor is the least node that can follow b: its own first, or that of a group that reaches beyond it.
+// floor returns the smallest node id that can follow b: its own first node, or that of a group that spans it.
 func (p *plan) floor(b *group) int {
 	floor := b.first
 	for p.begun[floor] < floor {
@@ -327,14 +327,14 @@ func (p *plan) floor(b *group) int {
 	return floor
 }
 
-// noteSpan notes that the group has begun before each node up to its last.
+// noteSpan records that the group begins before each node up to its last.
 func (p *plan) noteSpan(g *group) {
 	for id := g.first + 1; id < g.last; id++ {
 		p.begun[id] = min(p.begun[id], g.first)
 	}
 }
 
-// findOuts lists the nodes of each group that are read outside of it.
+// findOuts lists the nodes of each group that are read outside it.
 func (p *plan) findOuts() {
 	outer := make([]bool, len(p.nodes))
 	for _, n := range p.outs {

@@ -53,10 +53,10 @@ func copyTask(c *move.Copy) task {
 	}}
 }
 
-// width is how many bytes an element of the node takes.
+// width returns the number of bytes of an element of the node.
 func (n *node) width() int { return n.shape.DType.Size() }
 
-// dims are the dimensions of operand i.
+// dims returns the dimensions of operand i.
 func (n *node) dims(i int) []int { return n.in[i].shape.Dimensions }
 
 func makeBroadcast(n *node) task {
@@ -119,7 +119,7 @@ func makeGather(n *node) task {
 	}}
 }
 
-// starts reads the operands that say where a slice begins.
+// starts reads the start indices of a slice from the operands.
 func starts(n *node, in [][]byte, first int) (at []int) {
 	for i, x := range n.in[first:] {
 		indices := move.NewIndices(x.shape.DType, in[first+i])
@@ -138,7 +138,7 @@ func makeDynamicSlice(n *node) task {
 	}}
 }
 
-// copyOver makes out a copy of in, unless they are the same memory already.
+// copyOver copies in to out, unless they are the same memory.
 func copyOver(pool *kernel.Pool, out, in []byte) {
 	if &out[0] != &in[0] {
 		pool.Run(len(in), 1<<16, func(lo, hi int) { copy(out[lo:hi], in[lo:hi]) })
@@ -199,7 +199,7 @@ func makeSelectAndScatter(n *node) task {
 	}}
 }
 
-// makeRandom draws bits; the state goes in place, after they are drawn.
+// makeRandom draws random bits and writes the state afterwards, in place.
 func makeRandom(n *node) task {
 	return task{run: func(pool *kernel.Pool, out, in [][]byte) {
 		state := [3]uint64(move.Of[uint64](in[0]))

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/backends"
 )
 
-// home is where a value lies during an execution.
+// home is the location of a value during an execution.
 type home struct {
 	kind  homeKind
 	index int // of the input or output
@@ -26,21 +26,21 @@ const (
 	inConstant
 )
 
-// layout is the result of planning memory: the homes of every step's arguments.
+// layout is the result of memory planning: the homes of every step's arguments.
 type layout struct {
 	arena   int      // bytes
 	out, in [][]home // by step
 	outputs []copyOut
-	reuse   []int // by output: the input whose memory it takes where that is donated, or -1
+	reuse   []int // by output: the input whose memory it uses if that input is donated, or -1
 }
 
-// copyOut tells how an output gets its value: its step writes it (copy is false), or it is copied from another home.
+// copyOut describes how an output gets its value: its step writes it (copy is false), or it is copied from another home.
 type copyOut struct {
 	copy bool
 	from home
 }
 
-// planner assigns homes along the steps.
+// planner assigns homes step by step.
 type planner struct {
 	p      *plan
 	homes  map[*node]home
@@ -53,8 +53,8 @@ type planner struct {
 // block is a free part of the arena.
 type block struct{ at, bytes int }
 
-// newLayout plans memory: outputs are written where the caller gets them, all else lies in an arena whose parts are used
-// again as soon as their last reader has run.
+// newLayout plans memory: outputs are written to the caller's buffers; everything else is in an arena whose parts are reused
+// as soon as their last reader has run.
 func newLayout(p *plan) *layout {
 	l := &planner{p: p, homes: map[*node]home{}, last: map[*node]int{}, layout: &layout{}}
 	l.fixed()
@@ -71,7 +71,7 @@ func newLayout(p *plan) *layout {
 	return l.layout
 }
 
-// fixed gives homes to parameters, constants and the first output of each value.
+// fixed assigns homes to parameters, constants and the first output of each value.
 func (l *planner) fixed() {
 	for _, n := range l.p.nodes {
 		switch args := n.args.(type) {
@@ -103,9 +103,9 @@ func (l *planner) lifetimes() {
 	}
 }
 
-// place gives homes to what a step writes, then frees what nobody reads after it.
+// place assigns homes to the results of a step, then frees values that no later step reads.
 func (l *planner) place(i int, s *step) {
-	taken := map[*node]bool{} // operands whose memory a result took
+	taken := map[*node]bool{} // operands whose memory a result uses
 	var out, in []home
 	for _, n := range s.in {
 		in = append(in, l.homes[n])
@@ -134,7 +134,7 @@ func (l *planner) place(i int, s *step) {
 	}
 }
 
-// inPlace is the memory of an operand that dies with the step and may hold the result, else a new part of the arena.
+// inPlace returns the memory of an operand that is not used after the step and may hold the result, or else a new part of the arena.
 func (l *planner) inPlace(i int, s *step, k int, taken map[*node]bool) home {
 	bytes := int(s.out[k].shape.Memory())
 	for _, pair := range s.shared {
@@ -169,7 +169,7 @@ func (l *planner) take(bytes int) home {
 		}
 		return h
 	}
-	if k := len(l.blocks) - 1; k >= 0 && l.blocks[k].at+l.blocks[k].bytes == l.arena { // grow the free end
+	if k := len(l.blocks) - 1; k >= 0 && l.blocks[k].at+l.blocks[k].bytes == l.arena { // extend the free end
 		h := home{kind: inArena, at: l.blocks[k].at, bytes: bytes}
 		l.arena = h.at + need
 		l.blocks = l.blocks[:k]
@@ -180,7 +180,7 @@ func (l *planner) take(bytes int) home {
 	return h
 }
 
-// free returns a part of the arena, joined with its free neighbours.
+// free returns a part of the arena and joins it with its free neighbors.
 func (l *planner) free(h home) {
 	if h.kind != inArena || h.bytes == 0 {
 		return
@@ -198,8 +198,8 @@ func (l *planner) free(h home) {
 	}
 }
 
-// matchDonated finds for each output an input of the same size that is read for the last time before the output is written,
-// or by the step that writes it where that may work in place.
+// matchDonated finds for each output an input of the same shape whose last reader runs before the output is written,
+// or is the step that writes it, if that step may work in place.
 func (l *planner) matchDonated() {
 	first := make([]int, len(l.p.outs)) // the step that writes an output
 	writer := make([][2]int, len(l.p.outs))
@@ -236,9 +236,9 @@ func (l *planner) inputs() []*node {
 	return in
 }
 
-// fits says whether output k, first written by the given step, may lie in the memory of the input x.
+// fits reports whether output k, first written by the given step, may use the memory of the input x.
 func (l *planner) fits(x *node, k, first int, writer [2]int) bool {
-	if l.layout.outputs[k].copy || !x.shape.Equal(l.p.outs[k].shape) || first == len(l.p.steps) { // no step writes what is empty
+	if l.layout.outputs[k].copy || !x.shape.Equal(l.p.outs[k].shape) || first == len(l.p.steps) { // no step writes empty outputs
 		return false
 	}
 	last, read := l.last[x]

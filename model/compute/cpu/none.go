@@ -11,20 +11,20 @@ import (
 // New returns ErrNotBuilt.
 func New(string) (backends.Backend, error) { return nil, ErrNotBuilt }
 
-// Simulate returns nothing.
+// Simulate returns nil.
 func Simulate(int) backends.Backend { return nil }
 
-// BF16 says nothing where no engine computes.
+// BF16 returns an empty string: there is no engine.
 func BF16() string { return "" }
 
-// BF16x3 says nothing where no engine computes.
+// BF16x3 returns an empty string and false: there is no engine.
 func BF16x3() (why string, used bool) { return "", false }
 
-// Cores is how many cores the process may use.
+// Cores returns the number of cores that the process may use.
 func Cores() int { return runtime.GOMAXPROCS(0) }
 
-// SpareProcessors does nothing where no engine computes.
+// SpareProcessors does nothing: there is no engine.
 func SpareProcessors() {}
 
-// Measure measures nothing.
+// Measure returns false: there is no engine.
 func Measure(backends.Backend) (stop func() Report, ok bool) { return nil, false }

@@ -10,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The element-wise operations. Two operands broadcast to each other where one is a scalar, or where an axis has dimension 1.
+// Element-wise operations. Two operands broadcast to each other if one is a scalar or along axes of dimension 1.
 
 func (b *Builder) unary(op backends.OpType, x backends.Op) (backends.Op, error) {
 	in, err := b.operands(op.String(), x)
@@ -33,7 +33,7 @@ func (b *Builder) binary(op backends.OpType, x, y backends.Op) (backends.Op, err
 		return nil, err
 	}
 	rule := op
-	if shifts[op] { // shape inference has no rule for shifts; theirs is that of the other operations on bits
+	if shifts[op] { // shape inference has no rule for shifts; use that of the other bit operations
 		rule = backends.OpTypeBitwiseAnd
 	}
 	shape, err := shapeinference.BinaryOp(rule, in[0].shape, in[1].shape)
@@ -71,7 +71,7 @@ func (b *Builder) comparison(op backends.OpType, x, y backends.Op) (backends.Op,
 	return b.add(op, shape, nil, in...), nil
 }
 
-// Where picks from onTrue where the condition holds, else from onFalse; each may be a scalar.
+// Where returns onTrue where the condition is true and onFalse elsewhere; each operand may be a scalar.
 func (b *Builder) Where(condition, onTrue, onFalse backends.Op) (backends.Op, error) {
 	in, err := b.operands("Where", condition, onTrue, onFalse)
 	if err != nil {
@@ -104,8 +104,8 @@ func (b *Builder) Clamp(lo, x, hi backends.Op) (backends.Op, error) {
 	return b.add(backends.OpTypeClamp, in[1].shape, nil, in...), nil
 }
 
-// ConvertDType converts values: floats to integers truncate and saturate, NaN to 0; anything but 0 is true; of
-// complex numbers goes the real part.
+// ConvertDType converts values. Floats to integers truncate and saturate, with NaN becoming 0; to bool, any value but 0 is true;
+// of complex numbers the real part is converted.
 func (b *Builder) ConvertDType(x backends.Op, dtype dtypes.DType) (backends.Op, error) {
 	in, err := b.operands("ConvertDType", x)
 	if err != nil {
@@ -122,7 +122,7 @@ func (b *Builder) ConvertDType(x backends.Op, dtype dtypes.DType) (backends.Op, 
 	return b.add(backends.OpTypeConvertDType, shape, nil, in...), nil
 }
 
-// IsFinite says of each element whether it is neither infinite nor NaN.
+// IsFinite reports for each element whether it is neither infinite nor NaN.
 func (b *Builder) IsFinite(x backends.Op) (backends.Op, error) {
 	in, err := b.operands("IsFinite", x)
 	if err != nil {
@@ -134,10 +134,10 @@ func (b *Builder) IsFinite(x backends.Op) (backends.Op, error) {
 	return b.add(backends.OpTypeIsFinite, shapes.Make(dtypes.Bool, in[0].shape.Dimensions...), nil, in...), nil
 }
 
-// IsNaN says of each element whether it is not a number: x ≠ x.
+// IsNaN reports for each element whether it is not a number: x ≠ x.
 func (b *Builder) IsNaN(x backends.Op) (backends.Op, error) { return b.NotEqual(x, x) }
 
-// Abs returns |x|, a float where x is complex.
+// Abs returns |x|; the result for complex x is a float.
 func (b *Builder) Abs(x backends.Op) (backends.Op, error) {
 	return b.part(backends.OpTypeAbs, x)
 }
@@ -222,7 +222,7 @@ func (b *Builder) Rsqrt(x backends.Op) (backends.Op, error) {
 	return b.unary(backends.OpTypeRsqrt, x)
 }
 
-// Sign returns −1, ±0, 1 or NaN as x is.
+// Sign returns −1, ±0, 1 or NaN, depending on x.
 func (b *Builder) Sign(x backends.Op) (backends.Op, error) {
 	return b.unary(backends.OpTypeSign, x)
 }
@@ -272,12 +272,12 @@ func (b *Builder) Pow(x, y backends.Op) (backends.Op, error) {
 	return b.binary(backends.OpTypePow, x, y)
 }
 
-// Max returns the larger of x and y, NaN where either is.
+// Max returns the larger of x and y, or NaN if either is NaN.
 func (b *Builder) Max(x, y backends.Op) (backends.Op, error) {
 	return b.binary(backends.OpTypeMax, x, y)
 }
 
-// Min returns the smaller of x and y, NaN where either is.
+// Min returns the smaller of x and y, or NaN if either is NaN.
 func (b *Builder) Min(x, y backends.Op) (backends.Op, error) {
 	return b.binary(backends.OpTypeMin, x, y)
 }

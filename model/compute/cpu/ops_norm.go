@@ -8,13 +8,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Batch normalisation is built of other operations, which fuse as if the model had written them out.
+// Batch normalization is composed of other operations, which fuse as if the model had written them out.
 
-// sheet builds expressions on one operand's shape; the first error stops it.
+// sheet builds expressions on the shape of one operand; after the first error it does nothing.
 type sheet struct {
 	b     *Builder
 	shape shapes.Shape
-	axis  int // of the features
+	axis  int // axis of the features
 	err   error
 }
 
@@ -31,7 +31,7 @@ func (s *sheet) add(x, y backends.Op) backends.Op { return s.apply(s.b.Add, x, y
 func (s *sheet) sub(x, y backends.Op) backends.Op { return s.apply(s.b.Sub, x, y) }
 func (s *sheet) mul(x, y backends.Op) backends.Op { return s.apply(s.b.Mul, x, y) }
 
-// scalar is a constant of the operand's type.
+// scalar returns a constant of the operand's type.
 func (s *sheet) scalar(v float64) backends.Op {
 	if s.err != nil {
 		return nil
@@ -46,7 +46,7 @@ func (s *sheet) scalar(v float64) backends.Op {
 	return out
 }
 
-// wide repeats a value per feature over the whole shape.
+// wide broadcasts one value per feature to the whole shape.
 func (s *sheet) wide(x backends.Op) backends.Op {
 	if s.err != nil {
 		return nil
@@ -56,7 +56,7 @@ func (s *sheet) wide(x backends.Op) backends.Op {
 	return out
 }
 
-// mean averages over all axes but that of the features.
+// mean averages over all axes except that of the features.
 func (s *sheet) mean(x backends.Op) backends.Op {
 	return s.mul(s.sum(x), s.scalar(1/float64(s.shape.Size()/s.shape.Dimensions[s.axis])))
 }
@@ -74,7 +74,7 @@ func (s *sheet) sum(x backends.Op) backends.Op {
 	return out
 }
 
-// scaled is 1/√(variance + ε).
+// scaled returns 1/√(variance + ε).
 func (s *sheet) scaled(variance backends.Op, epsilon float32) backends.Op {
 	v := s.add(variance, s.scalar(float64(epsilon)))
 	if s.err != nil {
@@ -84,7 +84,7 @@ func (s *sheet) scaled(variance backends.Op, epsilon float32) backends.Op {
 	return v
 }
 
-// sheet checks the operands of a batch normalisation: x, then vectors with one entry per feature.
+// sheet checks the operands of a batch normalization: x, then vectors with one entry per feature.
 func (b *Builder) sheet(op backends.OpType, axis int, x backends.Op, vectors ...backends.Op) (*sheet, error) {
 	in, err := b.operands(op.String(), append([]backends.Op{x}, vectors...)...)
 	if err != nil {
@@ -95,17 +95,17 @@ func (b *Builder) sheet(op backends.OpType, axis int, x backends.Op, vectors ...
 		axis += shape.Rank()
 	}
 	if axis < 0 || axis >= shape.Rank() || !shape.DType.IsFloat() || shape.Size() == 0 {
-		return nil, errors.Errorf("%s of %s over axis %d: it takes floats, and an axis of theirs", op, shape, axis)
+		return nil, errors.Errorf("%s of %s over axis %d: the operand must be non-empty floats that have the axis", op, shape, axis)
 	}
 	for _, v := range in[1:] {
 		if want := shapes.Make(shape.DType, shape.Dimensions[axis]); !v.shape.Equal(want) {
-			return nil, errors.Errorf("%s of %s over axis %d: given %s for a vector %s", op, shape, axis, v.shape, want)
+			return nil, errors.Errorf("%s of %s over axis %d: got %s, want a vector %s", op, shape, axis, v.shape, want)
 		}
 	}
 	return &sheet{b: b, shape: shape, axis: axis}, nil
 }
 
-// BatchNormForInference returns (x − mean)/√(variance + ε) · scale + offset, by feature.
+// BatchNormForInference returns (x − mean)/√(variance + ε) · scale + offset, per feature.
 func (b *Builder) BatchNormForInference(x, scale, offset, mean, variance backends.Op, epsilon float32, axis int) (backends.Op, error) {
 	s, err := b.sheet(backends.OpTypeBatchNormForInference, axis, x, scale, offset, mean, variance)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *sheet) normalize(x, scale, offset, mean, variance backends.Op, epsilon 
 	return s.add(s.mul(s.sub(x, s.wide(mean)), factor), s.wide(offset))
 }
 
-// BatchNormForTraining normalises with the batch's own mean and (biased) variance, and returns them.
+// BatchNormForTraining normalizes with the batch's own mean and (biased) variance, and returns them.
 func (b *Builder) BatchNormForTraining(x, scale, offset backends.Op, epsilon float32, axis int) (out, mean, variance backends.Op, err error) {
 	s, err := b.sheet(backends.OpTypeBatchNormForTraining, axis, x, scale, offset)
 	if err != nil {
@@ -133,7 +133,7 @@ func (b *Builder) BatchNormForTraining(x, scale, offset backends.Op, epsilon flo
 	return out, mean, variance, s.err
 }
 
-// BatchNormGradient returns the gradients by x, scale and offset, given that by the normalised output:
+// BatchNormGradient returns the gradients with respect to x, scale and offset, given the gradient g of the normalized output:
 //
 //	x̂ = (x − mean)/√(variance + ε),  ∂scale = Σ g·x̂,  ∂offset = Σ g,  ∂x = scale/√(variance + ε) · (g − mean(g) − x̂·mean(g·x̂))
 func (b *Builder) BatchNormGradient(x, scale, mean, variance, g backends.Op, epsilon float32, axis int) (dx, dScale, dOffset backends.Op, err error) {
@@ -142,7 +142,7 @@ func (b *Builder) BatchNormGradient(x, scale, mean, variance, g backends.Op, eps
 		return nil, nil, nil, err
 	}
 	if in, err := b.operands("BatchNormGradient", g); err != nil || !in[0].shape.Equal(s.shape) {
-		return nil, nil, nil, errors.Errorf("BatchNormGradient of %s: the gradient must have its shape", s.shape)
+		return nil, nil, nil, errors.Errorf("BatchNormGradient of %s: the gradient must have the same shape", s.shape)
 	}
 	r := s.scaled(variance, epsilon)
 	unit := s.mul(s.sub(x, s.wide(mean)), s.wide(r))

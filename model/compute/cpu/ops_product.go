@@ -12,13 +12,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// dotArgs list axes of the left and the right operand, pair by pair.
+// dotArgs lists axes of the left and the right operand, in pairs.
 type dotArgs struct {
 	leftSum, leftBatch, rightSum, rightBatch []int
 }
 
-// DotGeneral multiplies and adds over the contracted axes, separately for each index of the batch axes.
-// The result has the batch axes, then the left operand's other axes, then the right's.
+// DotGeneral sums products over the contracted axes, separately for each index of the batch axes.
+// The result has the batch axes, then the other axes of the left operand, then those of the right.
 func (b *Builder) DotGeneral(left backends.Op, leftSum, leftBatch []int, right backends.Op, rightSum, rightBatch []int) (backends.Op, error) {
 	in, err := b.operands("DotGeneral", left, right)
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *Builder) DotGeneral(left backends.Op, leftSum, leftBatch []int, right b
 	return b.add(backends.OpTypeDotGeneral, shape, args, in...), nil
 }
 
-// wrapAxes copies axes, counting negative ones from the last.
+// wrapAxes copies axes; negative ones count from the last axis.
 func wrapAxes(axes []int, shape shapes.Shape) []int {
 	axes = slices.Clone(axes)
 	for i, a := range axes {
@@ -46,7 +46,7 @@ func wrapAxes(axes []int, shape shapes.Shape) []int {
 
 func dotShape(l, r shapes.Shape, args dotArgs) (shapes.Shape, error) {
 	if l.DType != r.DType || l.DType == dtypes.Bool {
-		return shapes.Invalid(), errors.Errorf("DotGeneral of %s and %s: the types must be the same, and numbers", l, r)
+		return shapes.Invalid(), errors.Errorf("DotGeneral of %s and %s: both must have the same numeric type", l, r)
 	}
 	if err := checkAxes("DotGeneral", l, append(slices.Clone(args.leftBatch), args.leftSum...)); err != nil {
 		return shapes.Invalid(), err
@@ -77,7 +77,7 @@ func pick(v, axes []int) []int {
 	return out
 }
 
-// otherAxes are the axes below rank that none of the lists names, in order.
+// otherAxes returns the axes below rank that none of the lists contains, in order.
 func otherAxes(rank int, lists ...[]int) []int {
 	var out []int
 	for a := range rank {
@@ -88,7 +88,7 @@ func otherAxes(rank int, lists ...[]int) []int {
 	return out
 }
 
-// Dot multiplies vectors and matrices: the last axis of the left with the first of the right.
+// Dot multiplies vectors and matrices: it contracts the last axis of left with the first of right.
 func (b *Builder) Dot(left, right backends.Op) (backends.Op, error) {
 	in, err := b.operands("Dot", left, right)
 	if err != nil {
@@ -96,12 +96,12 @@ func (b *Builder) Dot(left, right backends.Op) (backends.Op, error) {
 	}
 	l, r := in[0].shape.Rank(), in[1].shape.Rank()
 	if l < 1 || l > 2 || r < 1 || r > 2 {
-		return nil, errors.Errorf("Dot of %s and %s: it multiplies vectors and matrices", in[0].shape, in[1].shape)
+		return nil, errors.Errorf("Dot of %s and %s: both must be vectors or matrices", in[0].shape, in[1].shape)
 	}
 	return b.DotGeneral(left, []int{l - 1}, nil, right, []int{0}, nil)
 }
 
-// convArgs have one entry per spatial axis.
+// convArgs has one entry per spatial axis.
 type convArgs struct {
 	axes                                     backends.ConvolveAxesConfig
 	strides, inputDilations, kernelDilations []int
@@ -109,11 +109,11 @@ type convArgs struct {
 	channelGroups, batchGroups               int
 }
 
-// ConvGeneral convolves (in truth correlates) input with kernel:
+// ConvGeneral convolves (more precisely: correlates) input with kernel:
 //
 //	out[b, p, o] = Σ_{k, i} in[b, (p·stride + k·kernelDilation − padding) / inputDilation, i] · kernel[k, i, o]
 //
-// where positions between dilated elements and outside count as 0.
+// Positions outside the input, and those between elements of a dilated input, count as 0.
 func (b *Builder) ConvGeneral(input, kernel backends.Op, axes backends.ConvolveAxesConfig, strides []int, paddings [][2]int,
 	inputDilations, kernelDilations []int, channelGroups, batchGroups int) (op backends.Op, err error) {
 	defer guard(backends.OpTypeConvGeneral, &err)
@@ -123,7 +123,7 @@ func (b *Builder) ConvGeneral(input, kernel backends.Op, axes backends.ConvolveA
 	}
 	x, k := in[0].shape, in[1].shape
 	if x.DType != k.DType || x.DType == dtypes.Bool {
-		return nil, errors.Errorf("ConvGeneral of %s with %s: the types must be the same, and numbers", x, k)
+		return nil, errors.Errorf("ConvGeneral of %s with %s: both must have the same numeric type", x, k)
 	}
 	spatial := max(0, x.Rank()-2)
 	args := convArgs{axes.Clone(), orOnes(strides, spatial), orOnes(inputDilations, spatial), orOnes(kernelDilations, spatial),

@@ -12,10 +12,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// reduceArgs are the axes reduced, in order.
+// reduceArgs lists the reduced axes, in order.
 type reduceArgs []int
 
-// reduce adds a reduction over the axes, over all where none is given; the axes go away.
+// reduce adds a reduction over the axes, which are removed; no axes means all.
 func (b *Builder) reduce(op backends.OpType, x backends.Op, axes []int) (backends.Op, error) {
 	in, err := b.operands(op.String(), x)
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *Builder) reduce(op backends.OpType, x backends.Op, axes []int) (backend
 	return b.add(op, shape, args, in...), nil
 }
 
-// checkReduceType refuses logic on numbers, bits of floats, sums of booleans and an order of complex numbers.
+// checkReduceType rejects logical operations on numbers, bitwise ones on floats, sums of booleans and maxima of complex numbers.
 func checkReduceType(op backends.OpType, from shapes.Shape) error {
 	ok := true
 	switch op {
@@ -56,57 +56,57 @@ func checkReduceType(op backends.OpType, from shapes.Shape) error {
 		ok = !from.DType.IsComplex()
 	}
 	if !ok {
-		return errors.Errorf("%s of %s: it is not defined for this type", op, from)
+		return errors.Errorf("%s of %s: not defined for this type", op, from)
 	}
 	return nil
 }
 
-// ReduceSum adds over the axes, over all where none is given.
+// ReduceSum sums over the axes, or over all if none are given.
 func (b *Builder) ReduceSum(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceSum, x, axes)
 }
 
-// ReduceProduct multiplies over the axes, over all where none is given.
+// ReduceProduct multiplies over the axes, or over all if none are given.
 func (b *Builder) ReduceProduct(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceProduct, x, axes)
 }
 
-// ReduceMax takes the largest over the axes, over all where none is given; NaN where there is one.
+// ReduceMax returns the maximum over the axes, or over all if none are given; NaN if any element is NaN.
 func (b *Builder) ReduceMax(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceMax, x, axes)
 }
 
-// ReduceMin takes the smallest over the axes, over all where none is given; NaN where there is one.
+// ReduceMin returns the minimum over the axes, or over all if none are given; NaN if any element is NaN.
 func (b *Builder) ReduceMin(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceMin, x, axes)
 }
 
-// ReduceBitwiseAnd combines integers with & over the axes, over all where none is given.
+// ReduceBitwiseAnd combines integers with & over the axes, or over all if none are given.
 func (b *Builder) ReduceBitwiseAnd(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceBitwiseAnd, x, axes)
 }
 
-// ReduceBitwiseOr combines integers with | over the axes, over all where none is given.
+// ReduceBitwiseOr combines integers with | over the axes, or over all if none are given.
 func (b *Builder) ReduceBitwiseOr(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceBitwiseOr, x, axes)
 }
 
-// ReduceBitwiseXor combines integers with ^ over the axes, over all where none is given.
+// ReduceBitwiseXor combines integers with ^ over the axes, or over all if none are given.
 func (b *Builder) ReduceBitwiseXor(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceBitwiseXor, x, axes)
 }
 
-// ReduceLogicalAnd says whether all booleans along the axes are true.
+// ReduceLogicalAnd reports whether all booleans along the axes are true.
 func (b *Builder) ReduceLogicalAnd(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceLogicalAnd, x, axes)
 }
 
-// ReduceLogicalOr says whether any boolean along the axes is true.
+// ReduceLogicalOr reports whether any boolean along the axes is true.
 func (b *Builder) ReduceLogicalOr(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceLogicalOr, x, axes)
 }
 
-// ReduceLogicalXor says whether an odd number of booleans along the axes is true.
+// ReduceLogicalXor reports whether an odd number of booleans along the axes is true.
 func (b *Builder) ReduceLogicalXor(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.reduce(backends.OpTypeReduceLogicalXor, x, axes)
 }
@@ -116,7 +116,7 @@ type argArgs struct {
 	min  bool
 }
 
-// ArgMinMax returns the index of the smallest or largest element along an axis: the first of equals, a NaN before all.
+// ArgMinMax returns the index of the smallest or largest element along an axis: the first of equal ones, or of a NaN if there is one.
 func (b *Builder) ArgMinMax(x backends.Op, axis int, dtype dtypes.DType, isMin bool) (backends.Op, error) {
 	in, err := b.operands("ArgMinMax", x)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *Builder) ArgMinMax(x backends.Op, axis int, dtype dtypes.DType, isMin b
 	return b.add(backends.OpTypeArgMinMax, shape, argArgs{axis, isMin}, in...), nil
 }
 
-// numeric is the shape with booleans as the numbers 0 and 1, as which they lie in memory.
+// numeric returns the shape with booleans as the numbers 0 and 1, which is how they are stored.
 func numeric(shape shapes.Shape) shapes.Shape {
 	if shape.DType == dtypes.Bool {
 		shape.DType = dtypes.Uint8
@@ -140,14 +140,14 @@ func numeric(shape shapes.Shape) shapes.Shape {
 	return shape
 }
 
-// windowArgs have one entry per axis.
+// windowArgs has one entry per axis.
 type windowArgs struct {
 	reduce                                          backends.ReduceOpType
 	window, strides, baseDilations, windowDilations []int
 	paddings                                        [][2]int
 }
 
-// ReduceWindow reduces each window that slides over x; strides default to the window, dilations to 1, paddings to 0.
+// ReduceWindow reduces each window that slides over x. Default strides are the window, default dilations 1, default paddings 0.
 func (b *Builder) ReduceWindow(x backends.Op, reduction backends.ReduceOpType,
 	window, strides, baseDilations, windowDilations []int, paddings [][2]int) (backends.Op, error) {
 	in, err := b.operands("ReduceWindow", x)
@@ -165,12 +165,12 @@ func (b *Builder) ReduceWindow(x backends.Op, reduction backends.ReduceOpType,
 	}
 	adds := reduction == backends.ReduceOpSum || reduction == backends.ReduceOpProduct
 	if reduction < backends.ReduceOpSum || reduction > backends.ReduceOpMin || adds && in[0].shape.DType == dtypes.Bool {
-		return nil, errors.Errorf("ReduceWindow of %s: %s is not defined for it", in[0].shape, reduction)
+		return nil, errors.Errorf("ReduceWindow of %s: %s is not defined for this type", in[0].shape, reduction)
 	}
 	return b.add(backends.OpTypeReduceWindow, shape, args, in...), nil
 }
 
-// orOnes copies v, or returns n ones where it is empty.
+// orOnes copies v, or returns n ones if it is empty.
 func orOnes(v []int, n int) []int {
 	if len(v) == 0 {
 		return ones(n)
@@ -178,7 +178,7 @@ func orOnes(v []int, n int) []int {
 	return slices.Clone(v)
 }
 
-// orZeros copies v, or returns n pairs of zeros where it is empty.
+// orZeros copies v, or returns n pairs of zeros if it is empty.
 func orZeros(v [][2]int, n int) [][2]int {
 	if len(v) == 0 {
 		return make([][2]int, n)
@@ -186,7 +186,7 @@ func orZeros(v [][2]int, n int) [][2]int {
 	return slices.Clone(v)
 }
 
-// selectArgs have one entry per axis.
+// selectArgs has one entry per axis.
 type selectArgs struct {
 	min             bool
 	window, strides []int
@@ -208,35 +208,35 @@ func (b *Builder) selectAndScatter(op backends.OpType, operand, source backends.
 		return nil, err
 	}
 	if !windows.Equal(in[1].shape) {
-		return nil, errors.Errorf("%s of %s: its windows have shape %s, the source %s", op, in[0].shape, windows, in[1].shape)
+		return nil, errors.Errorf("%s of %s: the windows have shape %s, but the source has %s", op, in[0].shape, windows, in[1].shape)
 	}
 	return b.add(op, in[0].shape, args, in...), nil
 }
 
-// SelectAndScatterMax adds each source element where the largest element of its window lies: the gradient of max pooling.
+// SelectAndScatterMax adds each source element at the position of the largest element of its window: the gradient of max pooling.
 func (b *Builder) SelectAndScatterMax(operand, source backends.Op, window, strides []int, paddings [][2]int) (backends.Op, error) {
 	return b.selectAndScatter(backends.OpTypeSelectAndScatterMax, operand, source, window, strides, paddings)
 }
 
-// SelectAndScatterMin adds each source element where the smallest element of its window lies.
+// SelectAndScatterMin adds each source element at the position of the smallest element of its window.
 func (b *Builder) SelectAndScatterMin(operand, source backends.Op, window, strides []int, paddings [][2]int) (backends.Op, error) {
 	return b.selectAndScatter(backends.OpTypeSelectAndScatterMin, operand, source, window, strides, paddings)
 }
 
-// RNGBitGenerator returns the state after, and random bits of the given shape.
+// RNGBitGenerator returns the new state, and random bits of the given shape.
 func (b *Builder) RNGBitGenerator(state backends.Op, shape shapes.Shape) (newState, values backends.Op, err error) {
 	in, err := b.operands("RNGBitGenerator", state)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !in[0].shape.Equal(backends.RNGStateShape) {
-		return nil, nil, errors.Errorf("RNGBitGenerator given a state %s, not %s", in[0].shape, backends.RNGStateShape)
+		return nil, nil, errors.Errorf("RNGBitGenerator got a state %s, want %s", in[0].shape, backends.RNGStateShape)
 	}
 	if err := checkDType("RNGBitGenerator", shape.DType); err != nil {
 		return nil, nil, err
 	}
 	if shape.DType == dtypes.Bool || shape.DType.IsComplex() {
-		return nil, nil, errors.Errorf("RNGBitGenerator cannot fill %s: it draws integers and floats", shape)
+		return nil, nil, errors.Errorf("RNGBitGenerator cannot fill %s: only integers and floats are supported", shape)
 	}
 	out := b.addResults(backends.OpTypeRNGBitGenerator, []shapes.Shape{in[0].shape, shape.Clone()}, nil, in...)
 	return out[0], out[1], nil

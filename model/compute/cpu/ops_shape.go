@@ -12,7 +12,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The operations that move data, or give it another shape, without computing on it.
+// Operations that move data or change its shape without computing on it.
 
 // Identity returns x.
 func (b *Builder) Identity(x backends.Op) (backends.Op, error) {
@@ -23,7 +23,7 @@ func (b *Builder) Identity(x backends.Op) (backends.Op, error) {
 	return b.add(backends.OpTypeIdentity, in[0].shape, nil, in...), nil
 }
 
-// Reshape gives the elements of x other dimensions of the same total size.
+// Reshape returns the elements of x with other dimensions of the same total size.
 func (b *Builder) Reshape(x backends.Op, dims ...int) (op backends.Op, err error) {
 	defer guard(backends.OpTypeReshape, &err)
 	in, err := b.operands("Reshape", x)
@@ -37,7 +37,7 @@ func (b *Builder) Reshape(x backends.Op, dims ...int) (op backends.Op, err error
 	return b.add(backends.OpTypeReshape, shape.Clone(), nil, in...), nil
 }
 
-// Bitcast reinterprets the bits of x. A larger type takes in the last axis, a smaller one adds one.
+// Bitcast reinterprets the bits of x. A larger type absorbs the last axis; a smaller one adds one.
 func (b *Builder) Bitcast(x backends.Op, dtype dtypes.DType) (backends.Op, error) {
 	in, err := b.operands("Bitcast", x)
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *Builder) Bitcast(x backends.Op, dtype dtypes.DType) (backends.Op, error
 	return b.add(backends.OpTypeBitcast, shapes.Make(dtype, dims...), nil, in...), nil
 }
 
-// broadcastArgs are the axes of the result that the operand's axes become, in order.
+// broadcastArgs lists, for each axis of the operand, the axis of the result, in order.
 type broadcastArgs []int
 
 // BroadcastInDim repeats x along new axes and along axes of dimension 1; axis i of x becomes axes[i] of the result.
@@ -116,7 +116,7 @@ func (b *Builder) Transpose(x backends.Op, permutation ...int) (backends.Op, err
 
 type sliceArgs struct{ starts, limits, strides []int }
 
-// Slice takes the elements from starts up to limits, every strides-th of them; strides may be nil for 1.
+// Slice returns the elements from starts up to limits with steps of strides; nil strides are 1.
 func (b *Builder) Slice(x backends.Op, starts, limits, strides []int) (backends.Op, error) {
 	in, err := b.operands("Slice", x)
 	if err != nil {
@@ -139,7 +139,7 @@ func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 // padArgs has one entry per axis.
 type padArgs []backends.PadAxis
 
-// Pad puts fill before, after and between the elements of each axis; a negative amount removes elements.
+// Pad inserts fill before, after and between the elements of each axis; a negative amount removes elements.
 func (b *Builder) Pad(x, fill backends.Op, axes ...backends.PadAxis) (backends.Op, error) {
 	in, err := b.operands("Pad", x, fill)
 	if err != nil {
@@ -150,7 +150,7 @@ func (b *Builder) Pad(x, fill backends.Op, axes ...backends.PadAxis) (backends.O
 		return nil, errors.Errorf("Pad of %s with %s: the fill must be a scalar of the same type", from, in[1].shape)
 	}
 	if len(axes) > from.Rank() {
-		return nil, errors.Errorf("Pad of %s given %d axes", from, len(axes))
+		return nil, errors.Errorf("Pad of %s got %d axes", from, len(axes))
 	}
 	args := make(padArgs, from.Rank())
 	copy(args, axes)
@@ -165,7 +165,7 @@ func (b *Builder) Pad(x, fill backends.Op, axes ...backends.PadAxis) (backends.O
 	return b.add(backends.OpTypePad, shape, args, in...), nil
 }
 
-// reverseArgs are the axes reversed.
+// reverseArgs lists the reversed axes.
 type reverseArgs []int
 
 // Reverse returns x with the order of the elements along the axes reversed.
@@ -180,11 +180,11 @@ func (b *Builder) Reverse(x backends.Op, axes ...int) (backends.Op, error) {
 	return b.add(backends.OpTypeReverse, in[0].shape, reverseArgs(slices.Clone(axes)), in...), nil
 }
 
-// checkAxes refuses axes that the shape lacks, or that are named twice.
+// checkAxes returns an error if an axis does not exist or is listed twice.
 func checkAxes(what string, shape shapes.Shape, axes []int) error {
 	for i, a := range axes {
 		if a < 0 || a >= shape.Rank() || slices.Contains(axes[:i], a) {
-			return errors.Errorf("%s of %s: axes %v must differ and lie in [0, %d)", what, shape, axes, shape.Rank())
+			return errors.Errorf("%s of %s: axes %v must be distinct and in [0, %d)", what, shape, axes, shape.Rank())
 		}
 	}
 	return nil
@@ -213,10 +213,10 @@ func (b *Builder) Concatenate(axis int, ops ...backends.Op) (backends.Op, error)
 	return b.add(backends.OpTypeConcatenate, shape, concatArgs(axis), in...), nil
 }
 
-// iotaArgs is the axis along which values count.
+// iotaArgs is the axis along which the values count up.
 type iotaArgs int
 
-// Iota counts 0, 1, 2 … along the axis.
+// Iota returns 0, 1, 2 … along the axis.
 func (b *Builder) Iota(shape shapes.Shape, axis int) (backends.Op, error) {
 	if _, err := b.operands("Iota"); err != nil {
 		return nil, err
@@ -230,13 +230,13 @@ func (b *Builder) Iota(shape shapes.Shape, axis int) (backends.Op, error) {
 	return b.add(backends.OpTypeIota, shape.Clone(), iotaArgs(axis)), nil
 }
 
-// gatherArgs are XLA's, by GoMLX's names.
+// gatherArgs has XLA's parameters under GoMLX's names.
 type gatherArgs struct {
 	indexVectorAxis                                      int
 	offsetAxes, collapsedAxes, startIndexMap, sliceSizes []int
 }
 
-// Gather collects slices of the operand at computed positions; indices out of bounds are moved inside.
+// Gather collects slices of the operand at computed positions; indices out of bounds are clamped.
 func (b *Builder) Gather(operand, starts backends.Op, indexVectorAxis int,
 	offsetAxes, collapsedAxes, startIndexMap, sliceSizes []int, sorted bool) (op backends.Op, err error) {
 	defer guard(backends.OpTypeGather, &err)
@@ -245,10 +245,10 @@ func (b *Builder) Gather(operand, starts backends.Op, indexVectorAxis int,
 		return nil, err
 	}
 	if !in[1].shape.DType.IsInt() {
-		return nil, errors.Errorf("Gather at indices %s: they must be integers", in[1].shape)
+		return nil, errors.Errorf("Gather at indices %s: indices must be integers", in[1].shape)
 	}
 	indices := in[1]
-	if indexVectorAxis == indices.shape.Rank() { // a vector of one index, whose axis is left out
+	if indexVectorAxis == indices.shape.Rank() { // each index is a vector of one element, without its axis
 		dims := append(slices.Clone(indices.shape.Dimensions), 1)
 		indices = b.add(backends.OpTypeReshape, shapes.Make(indices.shape.DType, dims...), nil, indices)
 	}
@@ -261,10 +261,10 @@ func (b *Builder) Gather(operand, starts backends.Op, indexVectorAxis int,
 	return b.add(backends.OpTypeGather, shape, args, in[0], indices), nil
 }
 
-// gatherShape infers as GoMLX does, which however compares the axis of index vectors with the operand's rank, not the indices'.
+// gatherShape infers the shape as GoMLX does, except that GoMLX compares the axis of index vectors with the operand's rank instead of the indices'.
 func gatherShape(operand, indices shapes.Shape, indexVectorAxis int, offsetAxes, collapsedAxes, startIndexMap, sliceSizes []int) (shapes.Shape, error) {
 	if indexVectorAxis < 0 || indexVectorAxis >= indices.Rank() {
-		return shapes.Invalid(), errors.Errorf("Gather at indices %s: they have no axis %d", indices, indexVectorAxis)
+		return shapes.Invalid(), errors.Errorf("Gather at indices %s: there is no axis %d", indices, indexVectorAxis)
 	}
 	if indexVectorAxis <= operand.Rank() {
 		return shapeinference.Gather(operand, indices, indexVectorAxis, offsetAxes, collapsedAxes, startIndexMap, sliceSizes, false)
@@ -276,7 +276,7 @@ func gatherShape(operand, indices shapes.Shape, indexVectorAxis int, offsetAxes,
 	return shapeinference.Gather(operand, moved, 0, offsetAxes, collapsedAxes, startIndexMap, sliceSizes, false)
 }
 
-// scatterArgs are XLA's, by GoMLX's names.
+// scatterArgs has XLA's parameters under GoMLX's names.
 type scatterArgs struct {
 	indexVectorAxis                                int
 	windowAxes, insertedAxes, scatterAxesToOperand []int
@@ -302,25 +302,25 @@ func (b *Builder) scatter(opType backends.OpType, operand, indices, updates back
 	return b.add(opType, shape, args, in[0], at, in[2]), nil
 }
 
-// ScatterSum adds updates to the operand at computed positions; those that do not fit are left out.
+// ScatterSum adds updates to the operand at computed positions; updates that do not fit are skipped.
 func (b *Builder) ScatterSum(operand, indices, updates backends.Op, indexVectorAxis int,
 	windowAxes, insertedAxes, scatterAxes []int, sorted, unique bool) (backends.Op, error) {
 	return b.scatter(backends.OpTypeScatterSum, operand, indices, updates, indexVectorAxis, windowAxes, insertedAxes, scatterAxes)
 }
 
-// ScatterMax takes the larger of operand and updates at computed positions; those that do not fit are left out.
+// ScatterMax takes the maximum of operand and updates at computed positions; updates that do not fit are skipped.
 func (b *Builder) ScatterMax(operand, indices, updates backends.Op, indexVectorAxis int,
 	windowAxes, insertedAxes, scatterAxes []int, sorted, unique bool) (backends.Op, error) {
 	return b.scatter(backends.OpTypeScatterMax, operand, indices, updates, indexVectorAxis, windowAxes, insertedAxes, scatterAxes)
 }
 
-// ScatterMin takes the smaller of operand and updates at computed positions; those that do not fit are left out.
+// ScatterMin takes the minimum of operand and updates at computed positions; updates that do not fit are skipped.
 func (b *Builder) ScatterMin(operand, indices, updates backends.Op, indexVectorAxis int,
 	windowAxes, insertedAxes, scatterAxes []int, sorted, unique bool) (backends.Op, error) {
 	return b.scatter(backends.OpTypeScatterMin, operand, indices, updates, indexVectorAxis, windowAxes, insertedAxes, scatterAxes)
 }
 
-// DynamicSlice takes a slice of the given dimensions that begins at computed indices, moved inside where it would stick out.
+// DynamicSlice returns a slice of the given dimensions that starts at computed indices, which are clamped so that the slice fits.
 func (b *Builder) DynamicSlice(operand backends.Op, starts []backends.Op, dims []int) (backends.Op, error) {
 	in, err := b.dynamic("DynamicSlice", starts, operand)
 	if err != nil {
@@ -328,17 +328,17 @@ func (b *Builder) DynamicSlice(operand backends.Op, starts []backends.Op, dims [
 	}
 	from := in[0].shape
 	if len(dims) != from.Rank() {
-		return nil, errors.Errorf("DynamicSlice of %s given %d dimensions", from, len(dims))
+		return nil, errors.Errorf("DynamicSlice of %s got %d dimensions", from, len(dims))
 	}
 	for i, d := range dims {
 		if d < 0 || d > from.Dimensions[i] {
-			return nil, errors.Errorf("DynamicSlice of %s: axis %d has no slice of %d", from, i, d)
+			return nil, errors.Errorf("DynamicSlice of %s: axis %d is too short for a slice of %d", from, i, d)
 		}
 	}
 	return b.add(backends.OpTypeDynamicSlice, shapes.Make(from.DType, dims...), nil, in...), nil
 }
 
-// DynamicUpdateSlice returns the operand with update written at computed indices, moved inside where it would stick out.
+// DynamicUpdateSlice returns the operand with update written at computed indices, which are clamped so that the update fits.
 func (b *Builder) DynamicUpdateSlice(operand, update backends.Op, starts []backends.Op) (backends.Op, error) {
 	in, err := b.dynamic("DynamicUpdateSlice", starts, operand, update)
 	if err != nil {
@@ -350,14 +350,14 @@ func (b *Builder) DynamicUpdateSlice(operand, update backends.Op, starts []backe
 	}
 	for i, d := range from.Dimensions {
 		if d > to.Dimensions[i] {
-			return nil, errors.Errorf("DynamicUpdateSlice of %s with %s: it sticks out on axis %d", to, from, i)
+			return nil, errors.Errorf("DynamicUpdateSlice of %s with %s: the update is too large on axis %d", to, from, i)
 		}
 	}
 	return b.add(backends.OpTypeDynamicUpdateSlice, to, nil, in...), nil
 }
 
-// dynamic checks that there is an integer start for each axis of the first operand, each a scalar or all in one vector. The
-// result is operands, then starts.
+// dynamic checks that there is an integer start for each axis of the first operand, as scalars or as one vector. It returns
+// the operands, followed by the starts.
 func (b *Builder) dynamic(action string, starts []backends.Op, operands ...backends.Op) ([]*node, error) {
 	in, err := b.operands(action, append(operands, starts...)...)
 	if err != nil {
@@ -366,12 +366,12 @@ func (b *Builder) dynamic(action string, starts []backends.Op, operands ...backe
 	count := 0
 	for i, s := range in[len(operands):] {
 		if !s.shape.DType.IsInt() || s.shape.Rank() > 1 || s.shape.Rank() == 1 && len(starts) > 1 {
-			return nil, errors.Errorf("%s: start %d has shape %s, it must be a scalar integer", action, i, s.shape)
+			return nil, errors.Errorf("%s: start %d has shape %s, must be a scalar integer", action, i, s.shape)
 		}
 		count += s.shape.Size()
 	}
 	if in[0].shape.Rank() != count {
-		return nil, errors.Errorf("%s of %s given %d starts", action, in[0].shape, count)
+		return nil, errors.Errorf("%s of %s got %d starts", action, in[0].shape, count)
 	}
 	return in, nil
 }

@@ -13,12 +13,12 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// task computes a step. out is the memory of its results, then its scratch; in is that of its operands.
+// task computes a step. out is the memory of its results followed by its scratch; in is the memory of its operands.
 type task struct {
 	run     func(pool *kernel.Pool, out, in [][]byte)
 	scratch []int    // bytes of each piece of scratch
-	shared  [][2]int // pairs (result, operand) that may lie in the same memory
-	reads   []*node  // the nodes that it reads in place of the node's operands, where it sees through those
+	shared  [][2]int // pairs (result, operand) that may use the same memory
+	reads   []*node  // the nodes that it reads instead of the node's operands, if it skips some
 }
 
 // maker compiles a node that is not element-wise into its task.
@@ -26,30 +26,30 @@ type maker func(n *node) task
 
 var makers [backends.OpTypeLast]maker
 
-// step is a task, with the nodes whose memory it writes and reads.
+// step is a task with the nodes whose memory it writes and reads.
 type step struct {
 	task
-	nodes []*node // what it computes, for errors
+	nodes []*node // the nodes it computes, for errors
 	out   []*node // roots
 	in    []*node // roots
 }
 
-// plan is a computation on its way to an Executable.
+// plan is a computation that is being compiled to an Executable.
 type plan struct {
 	nodes  []*node
 	outs   []*node
-	alias  []*node        // by id: the node whose memory holds this node's value; nil where that is itself
+	alias  []*node        // by id: the node whose memory holds this node's value; nil if it is the node itself
 	live   []bool         // by id
-	groups []*group       // without those that were merged into others
+	groups []*group       // without those merged into others
 	lazy   map[*node]bool // nodes that join the group of their only reader, not those of their operands
 	within []*group       // by id: the group of an element-wise node
 	bases  []*node        // by id: the node that computes this node's value
-	begun  []int          // by id: the first of the groups that have begun before the node and end behind it; the node where none does
+	begun  []int          // by id: the smallest first node of the groups that span the node; the node itself if there is none
 	walk   walk
 	steps  []*step
 }
 
-// newPlan drops, folds, groups and orders.
+// newPlan simplifies the graph, then groups and orders its nodes.
 func newPlan(b *Builder, outs []*node) *plan {
 	p := simplify(b.backend, b.nodes, outs)
 	if nodes, changed := widen(p.nodes); changed {
@@ -67,7 +67,7 @@ func newPlan(b *Builder, outs []*node) *plan {
 	return p
 }
 
-// simplify drops what nothing needs, what is there twice and what can be computed now.
+// simplify drops unneeded and duplicate nodes, and computes constants.
 func simplify(b *Backend, nodes, outs []*node) *plan {
 	p := &plan{nodes: nodes, outs: outs, alias: make([]*node, len(nodes)), within: make([]*group, len(nodes))}
 	p.mark()
@@ -83,7 +83,7 @@ func simplify(b *Backend, nodes, outs []*node) *plan {
 	return p
 }
 
-// mark finds the nodes that outputs need: the operands of each, and the node in whose memory it lies, which a twin has not as operand.
+// mark finds the nodes that outputs need: their operands and aliases, since the alias of a duplicate node is not an operand.
 func (p *plan) mark() {
 	p.live = make([]bool, len(p.nodes))
 	for _, n := range p.outs {
@@ -101,7 +101,7 @@ func (p *plan) mark() {
 	}
 }
 
-// root is the node in whose memory the value of n lies.
+// root returns the node whose memory holds the value of n.
 func (p *plan) root(n *node) *node {
 	for p.alias[n.id] != nil {
 		n = p.alias[n.id]
@@ -109,7 +109,7 @@ func (p *plan) root(n *node) *node {
 	return n
 }
 
-// findAlias notes the nodes that are their operand under another shape.
+// findAlias finds the nodes that equal their operand apart from its shape.
 func (p *plan) findAlias(n *node) {
 	same := false
 	switch n.op {
@@ -129,10 +129,10 @@ func (p *plan) findAlias(n *node) {
 	}
 }
 
-// twinBytes is the size up to which constants are compared.
+// twinBytes is the largest size of constants that are compared.
 const twinBytes = 64
 
-// findTwin notes the nodes that compute what another one does, as automatic differentiation writes many.
+// findTwin finds nodes that compute the same value as an earlier one; automatic differentiation produces many of them.
 func (p *plan) findTwin(known map[string]*node, n *node) {
 	c, isConstant := n.args.(constant)
 	if p.alias[n.id] != nil || n.results != nil || n.parent != nil || n.op == backends.OpTypeParameter || len(c) > twinBytes {
@@ -156,7 +156,7 @@ func (p *plan) findTwin(known map[string]*node, n *node) {
 	known[key] = n
 }
 
-// keepsOrder says whether a transposition moves axes of dimension 1 only.
+// keepsOrder reports whether a transposition moves only axes of dimension 1.
 func keepsOrder(n *node) bool {
 	last := -1
 	for _, a := range n.args.(transposeArgs) {
@@ -170,10 +170,10 @@ func keepsOrder(n *node) bool {
 	return true
 }
 
-// foldBytes is the largest constant that is computed when a graph is compiled.
+// foldBytes is the largest constant that is computed during compilation.
 const foldBytes = 64 << 10
 
-// fold computes a node now, where all its operands are constants.
+// fold computes a node during compilation if all its operands are constants.
 func (p *plan) fold(b *Backend, n *node) {
 	if n.op == backends.OpTypeParameter || n.op == backends.OpTypeConstant || n.results != nil || n.parent != nil ||
 		int(n.shape.Memory()) > foldBytes || n.op == backends.OpTypeBroadcastInDim && p.alias[n.id] == nil {
@@ -188,7 +188,7 @@ func (p *plan) fold(b *Backend, n *node) {
 		in[i] = c
 	}
 	if p.alias[n.id] != nil {
-		return // its root is a constant already
+		return // its root is already a constant
 	}
 	mem := newMemory(int(n.shape.Memory()))
 	if s := p.stepOf(n); s != nil {
@@ -209,7 +209,7 @@ func (p *plan) fold(b *Backend, n *node) {
 	n.op, n.args, n.in = backends.OpTypeConstant, constant(mem[:n.shape.Memory()]), nil
 }
 
-// stepOf compiles one node by itself; nil where there is nothing to compute.
+// stepOf compiles one node by itself; it returns nil if there is nothing to compute.
 func (p *plan) stepOf(n *node) *step {
 	if isElement(n) {
 		g := newGroup(n)
@@ -238,7 +238,7 @@ func (p *plan) stepOf(n *node) *step {
 	return s
 }
 
-// groupSteps compiles a group: by the kernels where they can, else in Go, with a step for each reduction.
+// groupSteps compiles a group: with the kernels if they support it, else in Go with a step for each reduction.
 func (p *plan) groupSteps(g *group) []*step {
 	g.link(p)
 	if g.fast {
@@ -266,7 +266,7 @@ func (p *plan) groupSteps(g *group) []*step {
 	return steps
 }
 
-// describe names what a step computes, for errors.
+// describe returns the operations and operand shapes of a step, for errors.
 func (s *step) describe() string {
 	var names []string
 	for _, n := range s.nodes {
@@ -283,7 +283,7 @@ func (s *step) describe() string {
 	return strings.Join(names, ", ")
 }
 
-// schedule compiles every unit, after those that it reads.
+// schedule compiles every unit after the units that it reads.
 func (p *plan) schedule() {
 	for _, u := range p.order() {
 		if u.group != nil {
@@ -295,7 +295,7 @@ func (p *plan) schedule() {
 	p.dropUnread()
 }
 
-// order sorts the units topologically; where there is a choice, what the graph has first comes first.
+// order sorts the units topologically, preferring graph order.
 func (p *plan) order() []unit {
 	waits, readers := map[unit]int{}, map[unit][]unit{}
 	ready := &queue{}
@@ -333,7 +333,7 @@ func (p *plan) order() []unit {
 	return order
 }
 
-// queue holds units by the place of their last node in the graph.
+// queue holds units by the position of their last node in the graph.
 type queue []unit
 
 func (q queue) Len() int           { return len(q) }
@@ -347,7 +347,7 @@ func (q *queue) Pop() any {
 	return u
 }
 
-// dropUnread removes steps whose results nobody reads, such as broadcasts that all readers see through.
+// dropUnread removes steps whose results are not read, such as broadcasts that all readers skip.
 func (p *plan) dropUnread() {
 	needed := map[*node]bool{}
 	for _, n := range p.outs {

@@ -18,7 +18,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
-// spy is the engine, and keeps what its last builder compiled.
+// spy wraps the engine and keeps the executable that its last builder compiled.
 type spy struct {
 	*Backend
 	exec *Executable
@@ -92,18 +92,18 @@ func TestPlans(t *testing.T) {
 		{"a reduction ends a chain", []shapes.Shape{f32(8, 3)}, func(in []*Node) []*Node {
 			return []*Node{ReduceSum(Square(in[0]), 0)}
 		}, []string{"Mul+ReduceSum"}},
-		{"what needs a reduction waits for it", []shapes.Shape{f32(8, 3)}, func(in []*Node) []*Node {
+		{"users of a reduction run after it", []shapes.Shape{f32(8, 3)}, func(in []*Node) []*Node {
 			x := Exp(in[0])
 			return []*Node{Div(x, ReduceAndKeep(x, ReduceSum, 1))}
 		}, []string{"Exp+ReduceSum", "Div"}},
 		{"two users of one value share a pass", []shapes.Shape{f32(8, 3)}, func(in []*Node) []*Node {
 			return []*Node{ReduceAllSum(in[0]), ReduceAllSum(Square(in[0])), Exp(in[0])}
 		}, []string{"ReduceSum+Mul+ReduceSum+Exp"}},
-		{"no group around another step", []shapes.Shape{f32(4, 4)}, func(in []*Node) []*Node {
+		{"no group spans another step", []shapes.Shape{f32(4, 4)}, func(in []*Node) []*Node {
 			x := Exp(in[0])
 			return []*Node{Add(x, Dot(x, x))}
 		}, []string{"Exp", "DotGeneral", "Add"}},
-		{"reshapes cost nothing", []shapes.Shape{f32(4, 4)}, func(in []*Node) []*Node {
+		{"reshapes need no step", []shapes.Shape{f32(4, 4)}, func(in []*Node) []*Node {
 			return []*Node{Dot(Reshape(Exp(in[0]), 2, 8), Reshape(in[0], 8, 2))}
 		}, []string{"Exp", "DotGeneral"}},
 		{"transposes are read through", []shapes.Shape{f32(4, 5), f32(4, 6)}, func(in []*Node) []*Node {
@@ -112,31 +112,31 @@ func TestPlans(t *testing.T) {
 		{"reversed kernels are read through", []shapes.Shape{f32(1, 8, 8, 2), f32(3, 3, 2, 4)}, func(in []*Node) []*Node {
 			return []*Node{Convolve(in[0], Reverse(in[1], 0, 1)).Done()}
 		}, []string{"ConvGeneral"}},
-		{"twins are computed once", []shapes.Shape{f32(4, 4)}, func(in []*Node) []*Node {
+		{"duplicates are computed once", []shapes.Shape{f32(4, 4)}, func(in []*Node) []*Node {
 			return []*Node{Dot(in[0], Dot(in[0], in[0])), Exp(Dot(in[0], in[0]))}
 		}, []string{"DotGeneral", "DotGeneral", "Exp"}},
 		{"gradients of a product are products", []shapes.Shape{f32(4, 5), f32(5, 6)}, func(in []*Node) []*Node {
 			return Gradient(ReduceAllSum(Square(Dot(in[0], in[1]))), in...)
 		}, []string{"DotGeneral", "Mul+Add", "DotGeneral", "DotGeneral"}},
-		{"cheap values are computed again", []shapes.Shape{f32(64, 8)}, func(in []*Node) []*Node {
+		{"cheap values are recomputed", []shapes.Shape{f32(64, 8)}, func(in []*Node) []*Node {
 			x := MulScalar(in[0], 2)
 			return []*Node{Sub(x, ReduceAndKeep(x, ReduceSum, 0))}
 		}, []string{"Mul+ReduceSum", "Mul+Sub"}},
-		{"chains of them too, once in a group", []shapes.Shape{f32(64, 8), f32(64, 8)}, func(in []*Node) []*Node {
+		{"chains of cheap values, once per group", []shapes.Shape{f32(64, 8), f32(64, 8)}, func(in []*Node) []*Node {
 			x := MulScalar(in[0], 2)
 			y := Max(x, AddScalar(x, 1))
 			sum := ReduceAndKeep(Mul(x, Mul(y, in[1])), ReduceSum, 0)
 			return []*Node{Add(Mul(x, in[1]), Mul(y, sum))}
 		}, []string{"Mul+Add+Max+Mul+Mul+ReduceSum+Mul", "Mul+Add+Max+Mul+Add"}},
-		{"but not what a product needs in memory", []shapes.Shape{f32(64, 64)}, func(in []*Node) []*Node {
+		{"values that a product needs in memory are stored", []shapes.Shape{f32(64, 64)}, func(in []*Node) []*Node {
 			x := MulScalar(in[0], 2)
 			return []*Node{Dot(x, x), Sub(x, ReduceAndKeep(x, ReduceSum, 0))}
 		}, []string{"Mul+ReduceSum", "DotGeneral", "Sub"}},
-		{"nothing is subtracted", []shapes.Shape{f32(8)}, func(in []*Node) []*Node {
+		{"subtraction of zero is dropped", []shapes.Shape{f32(8)}, func(in []*Node) []*Node {
 			zero := ScalarZero(in[0].Graph(), dtypes.Float32)
 			return []*Node{Sub(Exp(in[0]), Where(Const(in[0].Graph(), false), ReduceAllSum(in[0]), zero))}
 		}, []string{"Exp"}},
-		{"types that the kernels lack do not join", []shapes.Shape{f32(8)}, func(in []*Node) []*Node {
+		{"types that the kernels do not support stay separate", []shapes.Shape{f32(8)}, func(in []*Node) []*Node {
 			x := ConvertDType(Exp(in[0]), dtypes.Float64)
 			return []*Node{ConvertDType(Neg(x), dtypes.Float32)}
 		}, []string{"Exp", "ConvertDType+Neg+ConvertDType"}},
@@ -151,7 +151,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// Values that are not needed at once share memory; a chain of products needs room for two.
+// TestMemoryIsReused checks that values not needed at the same time share memory; a chain of products needs room for two.
 func TestMemoryIsReused(t *testing.T) {
 	e := build(t, engine(t), []shapes.Shape{f32(64, 64)}, func(in []*Node) []*Node {
 		x := in[0]
@@ -161,14 +161,14 @@ func TestMemoryIsReused(t *testing.T) {
 		return []*Node{x}
 	})
 	if want := 2 * 64 * 64 * 4; e.layout.arena > want {
-		t.Errorf("arena of %d bytes, %d are enough", e.layout.arena, want)
+		t.Errorf("arena of %d bytes, want %d", e.layout.arena, want)
 	}
 	e = build(t, engine(t), []shapes.Shape{f32(64, 64)}, func(in []*Node) []*Node {
 		x := Dot(in[0], in[0])
 		return []*Node{Dot(Exp(x), in[0])}
 	})
 	if want := 64 * 64 * 4; e.layout.arena > want {
-		t.Errorf("arena of %d bytes, %d are enough in place", e.layout.arena, want)
+		t.Errorf("arena of %d bytes, want %d in place", e.layout.arena, want)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestDonatedMemoryBecomesTheOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	if &out[0].(*Buffer).mem[0] != at {
-		t.Error("the donated memory was not used")
+		t.Error("the donated memory was not reused")
 	}
 	flat, _ := b.BufferData(out[0])
 	for i, v := range ramp(100) {
@@ -194,17 +194,17 @@ func TestDonatedMemoryBecomesTheOutput(t *testing.T) {
 		}
 	}
 	if _, err := b.BufferData(x); err == nil || !strings.Contains(err.Error(), "donated") {
-		t.Errorf("a donated buffer was read: %v", err)
+		t.Errorf("reading a donated buffer: %v", err)
 	}
 	if _, err := e.Execute([]backends.Buffer{x, g}, nil, 0); err == nil || !strings.Contains(err.Error(), "input 0 (p0)") {
-		t.Errorf("a donated buffer was used: %v", err)
+		t.Errorf("using a donated buffer: %v", err)
 	}
 	if _, err := e.Execute([]backends.Buffer{g, g}, []bool{true, true}, 0); err != nil {
 		t.Errorf("one buffer for two inputs: %v", err)
 	}
 }
 
-// A donated input that is still needed when the output is written must not be overwritten.
+// TestDonatedMemoryThatIsStillRead checks that a donated input that is still needed when an output is written is not overwritten.
 func TestDonatedMemoryThatIsStillRead(t *testing.T) {
 	b := engine(t)
 	e := build(t, b, []shapes.Shape{f32(32, 32)}, func(in []*Node) []*Node {
@@ -246,12 +246,12 @@ func upload(t *testing.T, b backends.Backend, x flat) backends.Buffer {
 }
 
 // randomGraph grows a graph of element-wise operations, broadcasts, reductions, reshapes and products. It draws the same
-// numbers for the same seed, whatever the backend.
+// numbers for the same seed on every backend.
 func randomGraph(seed uint64, in []*Node) []*Node {
 	rng := rand.New(rand.NewPCG(seed, 99))
 	pool := slices.Clone(in)
 	any := func() *Node { return pool[rng.IntN(len(pool))] }
-	like := func(x *Node) *Node { // another value of the shape of x, broadcast where it must be
+	like := func(x *Node) *Node { // another value of the shape of x, broadcast if necessary
 		for range 20 {
 			y := any()
 			if slices.Equal(y.Shape().Dimensions, x.Shape().Dimensions) {
@@ -299,7 +299,7 @@ func randomGraph(seed uint64, in []*Node) []*Node {
 			}
 		case 11:
 			x = ConvertDType(ConvertDType(LessThan(x, like(x)), dtypes.Int32), dtypes.Float32)
-		case 12: // a product in disguise, whose broadcasts are read again
+		case 12: // a sum of products that is a matrix product, whose broadcasts are read again
 			if x.Rank() == 3 && x.Shape().Size() <= 2000 {
 				m := Reshape(x, -1, x.Shape().Dim(2))
 				dims := []int{m.Shape().Dim(0), m.Shape().Dim(0), m.Shape().Dim(1)}
@@ -316,7 +316,7 @@ func randomGraph(seed uint64, in []*Node) []*Node {
 	return append(slices.Clone(pool[len(in):]), ReduceAllSum(pool[len(pool)-1]))
 }
 
-// fits says whether dims broadcast to the larger ones.
+// fits reports whether dims broadcast to the larger dims.
 func fits(dims, to []int) bool {
 	for a, d := range dims {
 		if d != 1 && d != to[a] {
@@ -326,8 +326,8 @@ func fits(dims, to []int) bool {
 	return true
 }
 
-// Whatever is fused, shared and reused, the values are those of GoMLX's Go backend; only a few outputs are kept, so that
-// there is something to fuse.
+// TestRandomGraphsAgainstGo checks that fusion, sharing and reuse do not change values, by comparison with GoMLX's Go backend. Only a few
+// outputs are kept, so that there is something to fuse.
 func TestRandomGraphsAgainstGo(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -347,7 +347,7 @@ func TestRandomGraphsAgainstGo(t *testing.T) {
 	}
 }
 
-// Many executions of one computation at once, and the same bits every time.
+// TestConcurrentExecutionsGiveTheSameBits checks concurrent executions of one computation for bit-identical results.
 func TestConcurrentExecutionsGiveTheSameBits(t *testing.T) {
 	b := engine(t)
 	exec := MustNewExec(b, func(x, k *Node) []*Node {
@@ -379,7 +379,7 @@ func TestConcurrentExecutionsGiveTheSameBits(t *testing.T) {
 	wg.Wait()
 }
 
-// Two engines with different workers compile, execute and finalize at once: every call returns, with a result or an error.
+// TestEnginesAtOnceNeverHang lets two engines with different workers compile, execute and finalize concurrently: every call returns a result or an error.
 func TestEnginesAtOnceNeverHang(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
@@ -403,7 +403,7 @@ func TestEnginesAtOnceNeverHang(t *testing.T) {
 	}
 }
 
-// lifeOfAnEngine executes one computation from three goroutines while it is finalized, with its engine.
+// lifeOfAnEngine executes one computation from three goroutines while the computation and its engine are finalized.
 func lifeOfAnEngine(t *testing.T, threads string) {
 	b, err := New(threads)
 	if err != nil {
@@ -425,7 +425,7 @@ func lifeOfAnEngine(t *testing.T, threads string) {
 					}
 					return
 				}
-				b.BufferFinalize(out[0]) // an error where the engine was finalized meanwhile
+				b.BufferFinalize(out[0]) // an error if the engine was finalized in the meantime
 			}
 		})
 	}
@@ -439,7 +439,7 @@ func lifeOfAnEngine(t *testing.T, threads string) {
 	b.Finalize()
 }
 
-// A step that fails is an error that names its operation and shapes, and the engine goes on.
+// TestFailingStepIsAnError checks that a failing step returns an error with its operation and shapes, and that the engine stays usable.
 func TestFailingStepIsAnError(t *testing.T) {
 	b := engine(t)
 	e := build(t, b, []shapes.Shape{f32(2, 3)}, func(in []*Node) []*Node { return []*Node{Transpose(in[0], 0, 1)} })
@@ -467,14 +467,14 @@ func TestExecuteErrors(t *testing.T) {
 		device backends.DeviceNum
 		want   string
 	}{
-		{"too few", nil, nil, 0, "takes 1 inputs, given 0"},
-		{"shape", []backends.Buffer{wrong}, nil, 0, "must have shape (Float32)[2], given (Float32)[3]"},
+		{"too few", nil, nil, 0, "takes 1 inputs, got 0"},
+		{"shape", []backends.Buffer{wrong}, nil, 0, "must have shape (Float32)[2], got (Float32)[3]"},
 		{"kind", []backends.Buffer{"x"}, nil, 0, "not a buffer of this engine"},
 		{"donations", []backends.Buffer{x}, []bool{true, true}, 0, "2 donations"},
-		{"device", []backends.Buffer{x}, nil, 1, "device 0 only"},
+		{"device", []backends.Buffer{x}, nil, 1, "the only device is 0"},
 	} {
 		if _, err := e.Execute(c.inputs, c.donate, c.device); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v; want %q in it", c.name, err, c.want)
+			t.Errorf("%s: %v; want an error with %q", c.name, err, c.want)
 		}
 	}
 	e.Finalize()
@@ -495,10 +495,10 @@ func TestBuffers(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := b.BufferToFlatData(buf, make([]float32, 3)); err == nil {
-		t.Error("a slice too short was filled")
+		t.Error("a slice that is too short was accepted")
 	}
 	if _, err := b.BufferFromFlatData(0, []int32{1}, f32(1)); err == nil || !strings.Contains(err.Error(), "Int32") {
-		t.Errorf("integers for floats: %v", err)
+		t.Errorf("integers instead of floats: %v", err)
 	}
 	if shape, err := b.BufferShape(buf); err != nil || !shape.Equal(f32(2, 2)) {
 		t.Errorf("%s, %v", shape, err)
@@ -527,7 +527,7 @@ func TestFinalizedEngine(t *testing.T) {
 	g := b.Builder("late")
 	b.Finalize()
 	if _, err := e.Execute(nil, nil, 0); err == nil || !strings.Contains(err.Error(), "after Finalize") {
-		t.Errorf("an execution without inputs after Finalize: %v", err)
+		t.Errorf("execution without inputs after Finalize: %v", err)
 	}
 	if !b.IsFinalized() {
 		t.Error("not finalized")

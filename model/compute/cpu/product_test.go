@@ -31,7 +31,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// DotGeneral over random axes and types, one operand transposed before, against the sum written out.
+// TestDotGeneral compares DotGeneral over random axes and types, with one operand transposed before, with the written-out sum.
 func TestDotGeneral(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 60 {
@@ -62,7 +62,7 @@ func TestDotGeneral(t *testing.T) {
 	}
 }
 
-// einsum walks all values of all indices.
+// einsum sums over all values of all indices.
 func einsum(dims map[byte]int, left, right, out string, x, y []float64) []float64 {
 	sum := make([]float64, flatIndex(dims, out, func(c byte) int { return dims[c] - 1 })+1)
 	const letters = "bcijkl"
@@ -94,7 +94,7 @@ func flatIndex(dims map[byte]int, axes string, at func(byte) int) int {
 	return n
 }
 
-// Large products in float32 (the kernels) against float64 (portable loops).
+// TestLargeProducts compares large products in float32 (the kernels) with float64 (portable loops).
 func TestLargeProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	for range 20 {
@@ -178,7 +178,7 @@ func (c convCase) graph(x, k *Node) *Node {
 	return ConvGeneral(x, k, c.axes, c.strides, c.pads, c.inputDil, c.kernDil, c.channelGroups, c.batchGroups)
 }
 
-// Every kind of convolution in float32 (the kernels) against float64 (the portable loops), whose definition is plain.
+// TestConvolutionAgainstPortable compares every kind of convolution in float32 (the kernels) with float64 (the portable loops).
 func TestConvolutionAgainstPortable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for i := range 150 {
@@ -193,7 +193,7 @@ func TestConvolutionAgainstPortable(t *testing.T) {
 	}
 }
 
-// The portable loops against GoMLX's Go backend, where that is right: it takes another batch per group than XLA does.
+// TestPortableConvolutionAgainstGo compares the portable loops with GoMLX's Go backend where that is correct: for batch groups it differs from XLA.
 func TestPortableConvolutionAgainstGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for i := range 60 {
@@ -202,13 +202,13 @@ func TestPortableConvolutionAgainstGo(t *testing.T) {
 		if c.batchGroups > 1 {
 			continue
 		}
-		// The reference also takes the axes of the input for those of the output.
+		// The reference also uses the axes of the input for the output.
 		c.axes.OutputBatch, c.axes.OutputChannels, c.axes.OutputSpatial = c.axes.InputBatch, c.axes.InputChannels, c.axes.InputSpatial
 		agree(t, fmt.Sprintf("case %d %+v", i, c), 1e-9, c.graph, random(rng, c.input), random(rng, c.kernel))
 	}
 }
 
-// 16-bit floats multiply and convolve as float32, rounded once.
+// TestHalfProducts checks that 16-bit floats multiply and convolve as float32, rounded once.
 func TestHalfProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	x, k := random(rng, shapes.Make(dtypes.Float32, 2, 8, 8, 3)), random(rng, shapes.Make(dtypes.Float32, 3, 3, 3, 4))
@@ -228,7 +228,7 @@ func TestHalfProducts(t *testing.T) {
 	}
 }
 
-// A broadcast whose only other reader became part of a product must still be there for its twin.
+// TestTwinOfWhatAProductSeesThrough checks that a broadcast whose only other reader became part of a product is still available to its duplicate.
 func TestTwinOfWhatAProductSeesThrough(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, y := random(rng, shapes.Make(dtypes.Float32, 4, 5)), random(rng, shapes.Make(dtypes.Float32, 5, 6))

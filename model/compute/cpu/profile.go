@@ -18,7 +18,7 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// Profile collects where the time of an engine's executions goes, step by step. Executions are measured one at a time.
+// Profile measures the time of an engine's executions, step by step. Executions are measured one at a time.
 type Profile struct {
 	backend *Backend
 	meter   kernel.Meter
@@ -29,8 +29,8 @@ type Profile struct {
 	steps      map[*step]*StepTime
 }
 
-// Measure measures every execution of an engine from now on, until stop, which measures the machine's limits, too; ok is false for an
-// engine that is not ours.
+// Measure measures every execution of an engine from now on until stop is called, which also measures the machine's limits. ok is false
+// if the engine is not a Backend of this package.
 func Measure(engine backends.Backend) (stop func() Report, ok bool) {
 	b, ok := engine.(*Backend)
 	if !ok {
@@ -45,7 +45,7 @@ func Measure(engine backends.Backend) (stop func() Report, ok bool) {
 	}, true
 }
 
-// StartProfile measures every execution from now on, until Stop. The engine computes a little slower meanwhile. Another
+// StartProfile measures every execution from now on, until Stop. The engine is slightly slower meanwhile. Another
 // engine with the same number of threads, which shares the workers, should not compute at the same time.
 func (b *Backend) StartProfile() *Profile {
 	p := &Profile{backend: b, steps: map[*step]*StepTime{}}
@@ -60,7 +60,7 @@ func (p *Profile) Stop() {
 	p.backend.workers.Measure(nil)
 }
 
-// run computes the steps of an execution; at follows the step that is computed.
+// run computes the steps of an execution and keeps the index of the current step in at.
 func (p *Profile) run(e *Executable, f *frame, at *int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,14 +102,14 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 	}
 }
 
-// reading is a state of the meter.
+// reading is the state of the meter at one time.
 type reading struct{ busy, packed, flops int64 }
 
 func (p *Profile) read() reading {
 	return reading{p.meter.Helped.Load() - p.meter.Waited.Load(), p.meter.Packed.Load(), p.meter.FLOPs.Load()}
 }
 
-// kind sorts steps for reports.
+// kind returns the category of the step in reports.
 func (s *step) kind() string {
 	n := s.nodes[0]
 	switch {
@@ -125,7 +125,7 @@ func (s *step) kind() string {
 	return "movement and others"
 }
 
-// title names a step in a line: what goes in, what comes out, and the operations.
+// title describes a step in one line: inputs, outputs and operations.
 func (s *step) title() string {
 	names := map[string]int{}
 	for _, n := range s.nodes {
@@ -162,7 +162,7 @@ func shapeName(s shapes.Shape) string {
 	return strings.ReplaceAll(fmt.Sprint(s.Dimensions), " ", "×")
 }
 
-// Report sums up what was measured so far.
+// Report returns the sums of the measurements so far.
 func (p *Profile) Report() Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 )
 
-// A profile counts what runs while it lasts, and nothing after.
+// TestProfile checks that a profile counts the executions while it is running, and none afterwards.
 func TestProfile(t *testing.T) {
 	b := engine(t).(*Backend)
 	exec := MustNewExec(b, func(x, y *Node) *Node { return ReduceAllSum(Sin(Dot(x, y))) })
@@ -34,14 +34,14 @@ func TestProfile(t *testing.T) {
 		if s.Kind == "matrix product" {
 			want = StepTime{Kind: s.Kind, Calls: 3, FLOPs: 3 * 2 * 200 * 300 * 400, Bytes: 3 * 4 * (200*300 + 300*400 + 200*400)}
 			if s.Packing <= 0 {
-				t.Errorf("no time for packing: %+v", s)
+				t.Errorf("no packing time: %+v", s)
 			}
 		}
 		if s.Kind != want.Kind || s.Calls != want.Calls || s.FLOPs != want.FLOPs || s.Bytes != want.Bytes || s.Busy <= 0 || s.Wall <= 0 {
 			t.Errorf("%+v, want %+v", s, want)
 		}
 	}
-	for i := range r.Kinds { // 0.1 GB/s, of which the product reads and writes half
+	for i := range r.Kinds { // 20 ns per byte: 0.05 GB/s, half of the limit below
 		r.Kinds[i].Busy = time.Duration(2*r.Kinds[i].Bytes) * 10
 	}
 	r.Roof = Roof{FLOPs: 1e12, Bytes: 1e8}

@@ -14,8 +14,8 @@ import (
 	"slotscope/model/compute/cpu/move"
 )
 
-// program computes a group of element-wise operations of one shape block by block, so that what lies between them stays
-// in the first cache. It works for every data type.
+// program computes a group of element-wise operations of one shape block by block, so that intermediate values stay
+// in the L1 cache. It supports every data type.
 type program struct {
 	size     int // elements of the shape
 	block    int // elements computed at a time
@@ -33,7 +33,7 @@ type instruction struct {
 	operands int
 }
 
-// place is where a block lies: in an operand, in a result, or in a register.
+// place is the location of a block: in an operand, in a result, or in a register.
 type place struct {
 	kind  placeKind
 	index int // of the operand or the result
@@ -49,7 +49,7 @@ const (
 	inRegister
 )
 
-// blockBytes is about how much a block's registers may take: half of a first cache.
+// blockBytes is the approximate size of a block's registers: half of an L1 cache of 48 KiB.
 const blockBytes = 24 << 10
 
 // newProgram compiles a group.
@@ -64,16 +64,16 @@ func newProgram(g *group) *program {
 	return p
 }
 
-// encoder writes a program's instructions and assigns registers, whose offsets count bytes per element of a block for now.
+// encoder writes a program's instructions and assigns registers. Until lay, register offsets are in bytes per element of a block.
 type encoder struct {
 	p      *program
 	g      *group
 	width  int     // bytes per element that all registers take
-	free   []place // registers that may be used again
+	free   []place // registers available for reuse
 	places map[*node]place
 }
 
-// encode writes the instructions; it returns how many bytes per element the registers take.
+// encode writes the instructions and returns the number of bytes per element that the registers take.
 func (p *program) encode(g *group) int {
 	e := &encoder{p: p, g: g, places: map[*node]place{}}
 	for i := range p.operands {
@@ -93,7 +93,7 @@ func (p *program) encode(g *group) int {
 	return e.width
 }
 
-// register is a free register for elements of some bytes, or a new one.
+// register returns a free register for elements of the given size, or a new one.
 func (e *encoder) register(bytes int) place {
 	for i, r := range e.free {
 		if r.width == bytes {
@@ -105,7 +105,7 @@ func (e *encoder) register(bytes int) place {
 	return place{kind: inRegister, at: e.width - bytes, width: bytes}
 }
 
-// instruction computes node i of the group.
+// instruction returns the instruction of node i of the group.
 func (e *encoder) instruction(i int, n *node) instruction {
 	in := instruction{fn: nodeFn(n), operands: len(n.in)}
 	for k, x := range e.g.edges[i] {
@@ -124,7 +124,7 @@ func (e *encoder) instruction(i int, n *node) instruction {
 	return in
 }
 
-// lay turns offsets per element into bytes.
+// lay converts offsets per element to bytes.
 func (p *program) lay() {
 	fix := func(at, width int) int {
 		p.scratch = max(p.scratch, (at+width)*p.block)
@@ -149,7 +149,7 @@ func (p *program) lay() {
 	p.idle.New = func() any { s := newMemory(p.scratch); return &s }
 }
 
-// nodeFn is the loop of an element-wise node, nil where the node is none.
+// nodeFn returns the loop of an element-wise node, or nil if the node is not element-wise.
 func nodeFn(n *node) blockFn {
 	switch n.op {
 	case backends.OpTypeConvertDType:
@@ -214,20 +214,20 @@ func (at place) find(registers unsafe.Pointer, base []unsafe.Pointer, out [][]by
 	return unsafe.Add(registers, at.at)
 }
 
-// operand says how an operand's memory is read in the order of the program's elements.
+// operand describes how an operand's memory is read in the element order of the program.
 type operand struct {
 	width  int  // bytes of an element
-	direct bool // its elements lie in the program's order: no copy
+	direct bool // its elements are in the program's order: no copy
 	scalar bool // one element for all
-	period int  // the first period elements repeat; 0 where they do not
+	period int  // the first period elements repeat; 0 if they do not
 	axes   []loadAxis
 	at     int // offset of its block in the scratch
 }
 
-// loadAxis is an axis of the program's shape, innermost first, merged with neighbours where the operand allows.
+// loadAxis is an axis of the program's shape, innermost first, merged with neighbors where the operand allows it.
 type loadAxis struct{ n, stride int }
 
-// maxAxes is how many axes an operand may have that cannot be merged.
+// maxAxes is the maximum number of axes of an operand after merging.
 const maxAxes = 16
 
 func newOperand(dims, strides []int, width int) operand {
@@ -244,7 +244,7 @@ func newOperand(dims, strides []int, width int) operand {
 		o.axes = append(o.axes, loadAxis{d, s})
 	}
 	if len(o.axes) > maxAxes {
-		panic(fmt.Sprintf("an operand of shape %v is broadcast along %d separate axes, at most %d are possible", dims, len(o.axes), maxAxes))
+		panic(fmt.Sprintf("an operand of shape %v is broadcast along %d separate axes; at most %d are supported", dims, len(o.axes), maxAxes))
 	}
 	switch {
 	case len(o.axes) == 0 || len(o.axes) == 1 && o.axes[0].stride == 1:
@@ -257,7 +257,7 @@ func newOperand(dims, strides []int, width int) operand {
 	return o
 }
 
-// load copies the elements start to start+n, in the program's order, to dst; of a scalar a whole block.
+// load copies the elements start to start+n, in the program's order, to dst; for a scalar it fills a whole block.
 func (o *operand) load(dst unsafe.Pointer, src []byte, start, n, block int) {
 	switch {
 	case o.scalar:
@@ -278,7 +278,7 @@ func (o *operand) load(dst unsafe.Pointer, src []byte, start, n, block int) {
 	}
 }
 
-// loadPeriodic fills dst with a period that begins at its element start.
+// loadPeriodic fills dst with the repeated period, beginning at element start of the program.
 func (o *operand) loadPeriodic(dst, src []byte, start int) {
 	period := o.period * o.width
 	skip := start % o.period * o.width
@@ -294,7 +294,7 @@ func repeat(dst []byte, n int) {
 	}
 }
 
-// loadStrided walks the axes in runs of the innermost one.
+// loadStrided copies the elements along the axes, in runs of the innermost axis.
 func loadStrided[T any](axes []loadAxis, dst []T, src unsafe.Pointer, start int) {
 	width := int(unsafe.Sizeof(*new(T)))
 	var index [maxAxes]int

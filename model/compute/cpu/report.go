@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// ErrNotBuilt is what opening the engine ends with in a program that was built without a C compiler.
+// ErrNotBuilt is the error of opening the engine in a program that was built without a C compiler.
 var ErrNotBuilt = errors.New("this program was built without a C compiler, so it has no compute engine and no index: it cannot train, evaluate, decode or serve; " +
 	"install gcc or clang and build it again with CGO_ENABLED=1")
 
-// StepTime is what one step of an execution took, in all its calls, or several steps of a kind.
+// StepTime has the measurements of one step, summed over all its calls, or of all steps of a kind.
 type StepTime struct {
 	What    string        `json:"what"`
 	Kind    string        `json:"kind"`
 	Calls   int           `json:"calls"`
 	Wall    time.Duration `json:"wall_ns"`
 	Busy    time.Duration `json:"busy_ns"`    // processor time of all threads, without waiting
-	Packing time.Duration `json:"packing_ns"` // of Busy, about: what bringing operands of products into order took
+	Packing time.Duration `json:"packing_ns"` // approximate part of Busy spent packing or copying operands of products
 	FLOPs   int64         `json:"flops"`      // of products
-	Bytes   int64         `json:"bytes"`      // of operands and results, each once
+	Bytes   int64         `json:"bytes"`      // of operands and results, each counted once
 }
 
-// Roof is the most that one thread gets from the machine while all threads do the same, per second of its processor time.
+// Roof is the maximum of one thread while all threads do the same, per second of its processor time.
 type Roof struct {
-	FLOPs float64 `json:"flops_per_second"` // additions and multiplications in registers, in the widest vectors
-	Bytes float64 `json:"bytes_per_second"` // read and written, of arrays that no cache holds
+	FLOPs float64 `json:"flops_per_second"` // additions and multiplications in registers, with the widest vectors
+	Bytes float64 `json:"bytes_per_second"` // bytes read and written, for arrays larger than the caches
 }
 
-// Report is a profile's sums.
+// Report has the sums of a profile.
 type Report struct {
 	Threads    int           `json:"threads"`
 	Roof       Roof          `json:"roof"`
@@ -40,13 +40,13 @@ type Report struct {
 	Steps      []StepTime    `json:"steps"`   // the most expensive first
 }
 
-// Write prints the kinds and the most expensive steps, per execution; rates are per second of processor time of one thread, beside
-// their shares of the machine's limits. A step whose arrays lie in caches may exceed the memory's.
+// Write prints the kinds and the most expensive steps, per execution. Rates are per second of processor time of one thread, with
+// their shares of the machine's limits. A step whose arrays fit into caches may exceed the memory limit.
 func (r Report) Write(to io.Writer, steps int) error {
 	runs, busy := max(r.Executions, 1), r.processor()
 	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of processor time on %d threads (%.0f%% of them busy)\n",
 		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
-	fmt.Fprintf(to, "at most, on each of %d threads at once: %.1f GFLOP/s in registers, %.1f GB/s of memory\n", r.Threads, r.Roof.FLOPs/1e9, r.Roof.Bytes/1e9)
+	fmt.Fprintf(to, "limits per thread with %d threads running: %.1f GFLOP/s in registers, %.1f GB/s of memory\n", r.Threads, r.Roof.FLOPs/1e9, r.Roof.Bytes/1e9)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "cpu ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tof peak\tGB/s\tof memory\tcalls\t")
 	for _, list := range [2][]StepTime{r.Kinds, r.Steps[:min(steps, len(r.Steps))]} {
@@ -62,10 +62,10 @@ func (r Report) Write(to io.Writer, steps int) error {
 	return table.Flush()
 }
 
-// Busy is the share of the threads' time in which they computed, in percent.
+// Busy returns the share of the threads' time in which they computed, in percent.
 func (r Report) Busy() float64 { return r.busy(r.processor(), r.Wall) }
 
-// processor is the processor time of all executions.
+// processor returns the processor time of all executions.
 func (r Report) processor() (t time.Duration) {
 	for _, k := range r.Kinds {
 		t += k.Busy
@@ -73,7 +73,7 @@ func (r Report) processor() (t time.Duration) {
 	return t
 }
 
-// busy is the share of the threads' time in which they computed, in percent; the rest they were idle, or others had the processor.
+// busy returns the share of the threads' time in which they computed, in percent. In the rest they were idle or other programs had the processor.
 func (r Report) busy(busy, wall time.Duration) float64 {
 	return 100 * float64(busy) / max(float64(wall)*float64(r.Threads), 1)
 }

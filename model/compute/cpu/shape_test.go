@@ -104,7 +104,7 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-// The movement and reduction of random shapes against GoMLX's Go backend.
+// TestShapesAgainstGo compares movement and reduction of random shapes with GoMLX's Go backend.
 func TestShapesAgainstGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 40 {
@@ -155,10 +155,10 @@ func TestRandomBits(t *testing.T) {
 	}
 	again := eval(t, b, fn, state)
 	if err := near(again[5], out[5], 0); err != nil {
-		t.Errorf("same state, other numbers: %v", err)
+		t.Errorf("other numbers from the same state: %v", err)
 	}
 	if reflect.DeepEqual(out[6].Value(), state.Value()) {
-		t.Error("the state did not move on")
+		t.Error("the state did not change")
 	}
 }
 
@@ -173,7 +173,7 @@ func TestBatchNorm(t *testing.T) {
 		t.Errorf("mean %v, variance %v", out[0], out[1])
 	}
 	if got, want := floats(out[2])[3], 100+2*(30-25)/11.180339887; got < want-1e-4 || got > want+1e-4 {
-		t.Errorf("normalised 30 is %g, want %g", got, want)
+		t.Errorf("normalized 30 is %g, want %g", got, want)
 	}
 	for _, d := range floats(out[3]) {
 		if d > 1e-4 || d < -1e-4 {
@@ -182,7 +182,7 @@ func TestBatchNorm(t *testing.T) {
 	}
 }
 
-// What a client does wrong is an error that says what and where.
+// TestBuilderErrors checks that incorrect calls return an error that describes the problem and its position.
 func TestBuilderErrors(t *testing.T) {
 	b := engine(t)
 	g := b.Builder("wrong")
@@ -215,7 +215,7 @@ func TestBuilderErrors(t *testing.T) {
 		{"iota", second(g.Iota(shapes.Make(dtypes.Int32, 2), 1)), "no axis 1"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: %v; want %q in it", c.name, c.err, c.want)
+			t.Errorf("%s: %v; want an error with %q", c.name, c.err, c.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// The race detector makes sync.Pool forget things on purpose.
+// Not built with the race detector, under which sync.Pool drops items on purpose.
 
 //go:build cgo && !race
 
@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
-// training makes steps of gradient descent on the kernel of a convolution over 16 images.
+// training returns a step of gradient descent on the kernel of a convolution over 16 images.
 func training(t *testing.T, b backends.Backend) (step func()) {
 	e := build(t, b, []shapes.Shape{f32(16, 32, 32, 8), f32(3, 3, 8, 16)}, func(in []*Node) []*Node {
 		x, w := in[0], in[1]
@@ -31,7 +31,7 @@ func training(t *testing.T, b backends.Backend) (step func()) {
 	}
 }
 
-// TestSteadyStepAllocatesNothingLarge: an activation has 1 MiB; what a repeated step takes from Go are a few headers.
+// TestSteadyStepAllocatesNothingLarge checks that a repeated step allocates only a few headers; an activation has 1 MiB.
 func TestSteadyStepAllocatesNothingLarge(t *testing.T) {
 	step := training(t, engine(t))
 	step()
@@ -42,6 +42,6 @@ func TestSteadyStepAllocatesNothingLarge(t *testing.T) {
 		}
 	})
 	if r.AllocsPerOp() > 20 || r.AllocedBytesPerOp() > 32<<10 {
-		t.Errorf("%d allocations of %d bytes together in a step", r.AllocsPerOp(), r.AllocedBytesPerOp())
+		t.Errorf("%d allocations with %d bytes in total per step", r.AllocsPerOp(), r.AllocedBytesPerOp())
 	}
 }

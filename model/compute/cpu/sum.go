@@ -10,8 +10,8 @@ import (
 	"slotscope/model/compute/cpu/move"
 )
 
-// sumArgs is a sum of products of two broadcast operands, which is a matrix product in disguise: GoMLX 0.26 writes the
-// gradient of Dot so. It is the args of a DotGeneral in place of dotArgs.
+// sumArgs is a sum of products of two broadcast operands that is equivalent to a matrix product: GoMLX 0.26 writes the
+// gradient of Dot in this form. It replaces dotArgs as the args of a DotGeneral.
 type sumArgs struct {
 	dims                                 []int
 	left, right                          read
@@ -27,10 +27,10 @@ func (s sumArgs) dot() *dot {
 	}
 }
 
-// leastOuter is the number of rows and of columns from which a product is worth its packing.
+// leastOuter is the minimum number of rows and of columns for which a product is worth packing.
 const leastOuter = 2
 
-// findProducts turns sums of products into matrix products where they are.
+// findProducts replaces sums of products that are matrix products.
 func (p *plan) findProducts() {
 	for _, n := range p.nodes {
 		if !p.live[n.id] || p.alias[n.id] != nil || n.op != backends.OpTypeReduceSum || n.in[0].op != backends.OpTypeMul {
@@ -42,7 +42,7 @@ func (p *plan) findProducts() {
 	}
 }
 
-// product sorts the axes of a sum of products; false where it is no matrix product, or its result would lie in another order.
+// product sorts the axes of a sum of products. It returns false if it is not a matrix product or its result would have another order.
 func (p *plan) product(n *node) (sumArgs, bool) {
 	m := n.in[0]
 	s := sumArgs{dims: m.shape.Dimensions}

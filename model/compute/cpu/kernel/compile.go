@@ -11,17 +11,17 @@ import (
 	"slices"
 )
 
-// compiler assigns a program's values to memory: inputs and outputs where they lie, if they can be read there, else
+// compiler assigns a program's values to memory: to the memory of inputs and outputs if they can be used in place, otherwise to
 // registers of one block each.
 type compiler struct {
 	p         *Program
 	kinds     []kind
 	place     map[Value]int // slot of each value
-	scalar    map[int]bool  // slots that hold one value for all
+	scalar    map[int]bool  // slots that hold one value for all elements
 	lastUse   map[Value]int // instruction that reads a value last; len(Code) for the end of a block
-	free      []int         // slots of registers that may be used again
+	free      []int         // slots of registers available for reuse
 	registers int
-	periods   []int // lengths that a block is best a multiple of
+	periods   []int // lengths of which the block length should be a multiple
 }
 
 func newCompiler(p *Program, kinds []kind) *compiler {
@@ -67,7 +67,7 @@ func (c *compiler) slot(s C.slot) int {
 	return len(c.p.slots) - 1
 }
 
-// register is a slot in the scratch: one that is free, or a new one. Its offset counts registers until finish.
+// register returns a slot in the scratch: a free one or a new one. Its offset counts registers until finish.
 func (c *compiler) register() int {
 	if n := len(c.free); n > 0 {
 		r := c.free[n-1]
@@ -78,8 +78,8 @@ func (c *compiler) register() int {
 	return c.slot(C.slot{kind: C.IN_REGISTER, at: C.int64_t(c.registers - 1)})
 }
 
-// input places an input: dense floats and single floats are read where they lie, anything else is loaded into a register
-// of its own, where it may stay from block to block.
+// input places an input: dense floats and single floats are read in place, anything else is loaded into its own register,
+// where it may stay from block to block.
 func (c *compiler) input(i int) error {
 	x := c.p.spec.Inputs[i]
 	n, stride := mergeAxes(c.p.spec.Dims, x.Strides)
@@ -93,7 +93,7 @@ func (c *compiler) input(i int) error {
 		c.scalar[c.place[v]] = true
 		return nil
 	case len(n) > loadAxes:
-		return fmt.Errorf("program: input %d is read along %d axes that cannot be joined, at most %d are possible", i, len(n), loadAxes)
+		return fmt.Errorf("program: input %d has %d axes that cannot be merged; at most %d are supported", i, len(n), loadAxes)
 	}
 	if len(n) > 1 && stride[1] == 0 {
 		c.periods = append(c.periods, n[0])
@@ -113,8 +113,8 @@ func (c *compiler) load(pointer int, t Type, n, stride []int) int {
 	return at
 }
 
-// mergeAxes lists the axes of a shape, innermost first, without those of size 1 and with neighbours joined where the
-// strides allow. There is at least one.
+// mergeAxes lists the axes of a shape, innermost first, without those of size 1 and with neighbors merged if the
+// strides allow it. There is at least one axis.
 func mergeAxes(dims, strides []int) (n, stride []int) {
 	if strides == nil {
 		return []int{product64(dims)}, []int{1}
@@ -135,7 +135,7 @@ func mergeAxes(dims, strides []int) (n, stride []int) {
 	return n, stride
 }
 
-// instruction places a result and writes the operation.
+// instruction places the result of an instruction and writes its operation.
 func (c *compiler) instruction(i int) {
 	in := c.p.spec.Code[i]
 	code := C.instruction{op: C.int32_t(in.Op)}
@@ -176,7 +176,7 @@ func (c *compiler) release(v Value) {
 	}
 }
 
-// direct is the slot of the first output that holds a float value, which is then computed there.
+// direct returns the slot of the first output that holds a float value, which is then computed in place.
 func (c *compiler) direct(v Value) (slot int, ok bool) {
 	for i, o := range c.p.spec.Outputs {
 		if o.Value == v && o.Type == Float32 {
@@ -186,7 +186,7 @@ func (c *compiler) direct(v Value) (slot int, ok bool) {
 	return 0, false
 }
 
-// findShares notes which inputs' memory the outputs of an instruction's result may take.
+// findShares records which inputs' memory the outputs of an instruction's result may use.
 func (c *compiler) findShares(i int, result Value) {
 	for o, out := range c.p.spec.Outputs {
 		if out.Value != result || out.Type != Float32 || c.firstOutput(result) != o {
@@ -204,7 +204,7 @@ func (c *compiler) firstOutput(v Value) int {
 	return slices.IndexFunc(c.p.spec.Outputs, func(o Output) bool { return o.Value == v && o.Type == Float32 })
 }
 
-// outputs writes what is not computed in place: further copies, inputs, constants, masks.
+// outputs writes the outputs that are not computed in place: further copies, inputs, constants, masks.
 func (c *compiler) outputs() {
 	for i, o := range c.p.spec.Outputs {
 		pointer := C.int64_t(len(c.p.spec.Inputs) + i)
@@ -242,11 +242,11 @@ func (c *compiler) reductions() {
 	}
 }
 
-// finish chooses the block's length and turns register numbers into offsets.
+// finish chooses the block length and converts register numbers to offsets.
 func (c *compiler) finish() error {
 	p := c.p
 	if len(p.slots) > maxSlots {
-		return fmt.Errorf("program: %d values at a time, at most %d are possible", len(p.slots), maxSlots)
+		return fmt.Errorf("program: %d values are needed at the same time; at most %d are supported", len(p.slots), maxSlots)
 	}
 	p.c.block = C.int64_t(c.block())
 	for i := range p.slots {
@@ -261,8 +261,8 @@ func (c *compiler) finish() error {
 	return nil
 }
 
-// block is the number of elements computed at a time: a multiple of the rows that reductions add up, and where it can be
-// of a line of the cache, so that no vector lies on two, and of the periods in which inputs repeat, so that these stay loaded.
+// block returns the number of elements computed at a time: a multiple of the rows that reductions sum, and if possible of a cache
+// line, so that no vector crosses two, and of the periods with which inputs repeat, so that they stay loaded.
 func (c *compiler) block() int {
 	arrays := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
 	most := min(max(cacheFloats/(c.registers+arrays), leastBlock), mostBlock)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// TensorStrides say how far apart neighbours lie in memory, in floats. For a kernel Batch is the stride of its output
+// TensorStrides has the distances between neighboring elements in memory, in floats. For a kernel, Batch is the stride of its output
 // channels and Channel that of its input channels.
 type TensorStrides struct {
 	Batch, Channel int
@@ -17,17 +17,17 @@ type TensorStrides struct {
 //
 //	out[b, p, o] = Σ_{t, i} in[b, (p·Stride + t·KernelDilation − PadLow) / InDilation, i] · kernel[t, i, o]
 //
-// where only exact divisions count, and positions outside the input are zero. Forward pass, gradient for the input and
-// gradient for the kernel are all such convolutions.
+// Only exact divisions count, and positions outside the input are zero. The forward pass and the gradients for the input and
+// for the kernel are all such convolutions.
 type ConvSpec struct {
 	Batch, InChannels int // of the input
 	OutChannels       int // of the output
-	Groups            int // feature groups: input and output channels fall into as many that do not mix; 0 means 1
-	BatchGroups       int // the input's batch falls into as many groups, each giving its share of output channels; 0 means 1
+	Groups            int // feature groups: number of groups of input and output channels that do not mix; 0 means 1
+	BatchGroups       int // number of groups of the input's batch, each producing its share of the output channels; 0 means 1
 
 	In, Kernel                 []int  // spatial extents
 	Stride                     []int  // nil: ones
-	PadLow, PadHigh            []int  // nil: zeros; negative ones crop
+	PadLow, PadHigh            []int  // nil: zeros; negative values crop
 	InDilation, KernelDilation []int  // nil: ones
 	Reverse                    []bool // reads the kernel backwards in that dimension; nil: none
 	Operands                   Operands
@@ -35,26 +35,26 @@ type ConvSpec struct {
 	InStrides, KernelStrides, OutStrides TensorStrides
 }
 
-// Conv is a convolution made ready to run. It may run in several goroutines at once.
+// Conv is a planned convolution. Several goroutines may run it concurrently.
 type Conv struct {
 	spec   ConvSpec // complete: no nils, one extent per dimension
 	out    []int
 	pieces []convPiece
-	direct *windows     // in place of pieces where that pays
-	kernel *correlation // likewise
-	reach  [3]int       // floats that input, kernel and output must hold
+	direct *windows     // replaces pieces if that is faster
+	kernel *correlation // replaces pieces if that is faster
+	reach  [3]int       // number of floats that input, kernel and output must have
 }
 
-// convPiece is one product of a convolution: a group of channels, and the outputs that see the same taps of the kernel.
+// convPiece is one product of a convolution: a group of channels, and the outputs that use the same taps of the kernel.
 type convPiece struct {
 	q                   product
 	input, kernel, outp int // offsets of the group
 }
 
-// Out is the output's spatial extents.
+// Out returns the output's spatial extents.
 func (c *Conv) Out() []int { return c.out }
 
-// OutShape returns a convolution's spatial output extents, or why there are none.
+// OutShape returns a convolution's spatial output extents, or an error if there are none.
 func (s ConvSpec) OutShape() ([]int, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s ConvSpec) OutShape() ([]int, error) {
 	return s.outShape()
 }
 
-// PlanConv validates a convolution and prepares it.
+// PlanConv validates and plans a convolution.
 func PlanConv(spec ConvSpec) (*Conv, error) {
 	if err := spec.complete(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 	return c, c.halve()
 }
 
-// halve multiplies as bfloat16 where the operands allow it and that pays.
+// halve multiplies as bfloat16 if the operands allow it and it is faster.
 func (c *Conv) halve() error {
 	products := make([]*product, len(c.pieces))
 	for i := range c.pieces {
@@ -119,7 +119,7 @@ func (c *Conv) halve() error {
 	return nil
 }
 
-// complete fills in defaults and reports what does not fit.
+// complete fills in defaults and validates the spec.
 func (s *ConvSpec) complete() error {
 	dims := len(s.In)
 	if dims < 1 || dims > 3 {
@@ -174,7 +174,7 @@ func (s *ConvSpec) validate() error {
 	return nil
 }
 
-// outShape is the spatial output extents of a complete spec; a dimension where the kernel does not fit has none.
+// outShape returns the spatial output extents of a complete spec. A dimension in which the kernel does not fit has extent 0.
 func (s *ConvSpec) outShape() ([]int, error) {
 	out := make([]int, len(s.In))
 	for d := range out {
@@ -190,7 +190,7 @@ func (s *ConvSpec) outShape() ([]int, error) {
 	return out, nil
 }
 
-// dilated is an extent with dilation−1 holes between its elements.
+// dilated returns an extent with dilation−1 holes between its elements.
 func dilated(n, dilation int) int {
 	if n == 0 {
 		return 0
@@ -198,7 +198,7 @@ func dilated(n, dilation int) int {
 	return (n-1)*dilation + 1
 }
 
-// measure finds how many floats each tensor must hold.
+// measure computes how many floats each tensor must have.
 func (c *Conv) measure() error {
 	s := &c.spec
 	for i, t := range []struct {
@@ -256,11 +256,11 @@ func (c *Conv) planGroup(group int) error {
 	return nil
 }
 
-// phases is how many classes of outputs dimension d has: outputs of a class see the same taps between the holes of a
+// phases returns the number of classes of outputs in dimension d: outputs of a class use the same taps between the holes of a
 // dilated input.
 func (s *ConvSpec) phases(d int) int { return s.InDilation[d] / gcd(s.Stride[d], s.InDilation[d]) }
 
-// planPhase adds the product of one class of outputs, where there are any.
+// planPhase adds the product of one class of outputs if it has any.
 func (c *Conv) planPhase(piece convPiece, phase int) error {
 	w := c.windows(phase)
 	if sizes(w.m) == 0 || sizes(w.n) == 0 {
@@ -284,14 +284,14 @@ func (c *Conv) planPhase(piece convPiece, phase int) error {
 	return nil
 }
 
-// reading is a way to read a convolution as a product.
+// reading is a way to express a convolution as a product.
 type reading struct {
 	m, n, k []axis
 	a, b    operandBase
 	at      int // offset of the first output
 }
 
-// cost is about how long the product takes, in multiplications: packing an element costs as much as some 24 of them.
+// cost returns the approximate time of the product, in multiplications: packing an element takes as long as about 24 of them.
 func (r reading) cost() int {
 	m, n, k := sizes(r.m), sizes(r.n), sizes(r.k)
 	return m*n*k + 24*(m+n)*k
@@ -322,7 +322,7 @@ func (c *Conv) windows(phase int) reading {
 	return r
 }
 
-// slides says whether every step is one pixel, so that a convolution may as well be read by shifting the kernel.
+// slides reports whether every step is one pixel, so that the convolution can also be computed by shifting the kernel.
 func (c *Conv) slides() bool {
 	for d := range c.spec.In {
 		if c.spec.Stride[d] != 1 || c.spec.InDilation[d] != 1 || c.spec.KernelDilation[d] != 1 {
@@ -332,8 +332,8 @@ func (c *Conv) slides() bool {
 	return true
 }
 
-// shifts reads the kernel in patches: the contraction runs over the input, columns are outputs, each of which sees the
-// kernel shifted by its position. It pays where few outputs see a large kernel, as in the gradient for a kernel.
+// shifts reads the kernel in patches: the contraction runs over the input, and columns are outputs, each of which uses the
+// kernel shifted by its position. It is faster if few outputs use a large kernel, as in the gradient for a kernel.
 func (c *Conv) shifts() reading {
 	s := &c.spec
 	r := reading{
@@ -358,12 +358,12 @@ func (c *Conv) shifts() reading {
 	return r
 }
 
-// phaseTaps are the outputs of one class in one dimension, and the taps that they see.
+// phaseTaps has the outputs of one class in one dimension, and the taps that they use.
 type phaseTaps struct {
 	first, every, outputs    int // outputs first, first+every, …
-	firstTap, tapEvery, taps int // likewise
+	firstTap, tapEvery, taps int // taps firstTap, firstTap+tapEvery, …
 	start                    int // input position of the first output's first tap
-	move, tapMove            int // by how much the position moves from output to output, from tap to tap
+	move, tapMove            int // change of the input position from output to output, and from tap to tap
 }
 
 // tapsOf solves (p·stride + t·kernelDilation − padding) ≡ 0 mod inDilation for the outputs p ≡ phase.
@@ -387,7 +387,7 @@ func (s *ConvSpec) tapsOf(d, phase, out int) phaseTaps {
 	return f
 }
 
-// outside says whether some tap of some output lies outside an input of that extent.
+// outside reports whether some tap of some output lies outside an input of that extent.
 func (f phaseTaps) outside(extent int) bool {
 	return f.start < 0 || f.start+(f.outputs-1)*f.move+(f.taps-1)*f.tapMove >= extent
 }
@@ -399,7 +399,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// Run convolves. It panics where a tensor is smaller than its strides say.
+// Run computes the convolution. It panics if a tensor is smaller than its strides require.
 func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 	for i, t := range [][]float32{input, kernel, output} {
 		if len(t) < c.reach[i] {
@@ -428,7 +428,7 @@ func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 
 func (q *convPiece) flops() int { return 2 * int(q.q.c.m) * int(q.q.c.n) * int(q.q.c.k) }
 
-// convTask computes pieces, one thread each.
+// convTask computes pieces, each on one thread.
 type convTask struct {
 	conv                  *Conv
 	pool                  *Pool

@@ -21,7 +21,7 @@ func rowMajor(extents ...int) []int {
 	return out
 }
 
-// layout gives the strides of a dense tensor whose axes [batch, channel, spatial…] lie in memory in the given order.
+// layout returns the strides of a dense tensor whose axes [batch, channel, spatial…] are stored in the given order.
 func layout(order []int, extents []int) TensorStrides {
 	inMemory := make([]int, len(order))
 	for i, axis := range order {
@@ -46,7 +46,7 @@ func FuzzConv(f *testing.F) {
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkConv(t, p, drawConv(t)) }))
 }
 
-// Few outputs that see a large kernel are read by shifting the kernel.
+// TestConvShifts checks that a convolution with few outputs and a large kernel is computed by shifting the kernel.
 func TestConvShifts(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
@@ -117,14 +117,14 @@ func drawConv(t *rapid.T) ConvSpec {
 	return s
 }
 
-// withStrides is the spec with strides of the right length.
+// withStrides returns the spec with strides of the right length.
 func (s ConvSpec) withStrides() ConvSpec {
 	zero := TensorStrides{Spatial: make([]int, len(s.In))}
 	s.InStrides, s.KernelStrides, s.OutStrides = zero, zero, zero
 	return s
 }
 
-// nhwc is a dense two-dimensional convolution of square images, channels last, kernel HWIO.
+// nhwc returns a dense two-dimensional convolution of square images, channels last, kernel HWIO.
 func nhwc(batch, size, in, out, kernel, stride, pad int) ConvSpec {
 	o := (size+2*pad-kernel)/stride + 1
 	return ConvSpec{
@@ -136,7 +136,7 @@ func nhwc(batch, size, in, out, kernel, stride, pad int) ConvSpec {
 	}
 }
 
-// inputGradient is the convolution that GoMLX states for the gradient of s for its input, from an unreversed kernel.
+// inputGradient returns the convolution that GoMLX uses for the gradient of s for its input, with an unreversed kernel.
 func inputGradient(s ConvSpec) ConvSpec {
 	out, err := s.OutShape()
 	if err != nil {
@@ -153,7 +153,7 @@ func inputGradient(s ConvSpec) ConvSpec {
 	return g
 }
 
-// kernelGradient is the convolution that GoMLX states for the gradient of s for its kernel.
+// kernelGradient returns the convolution that GoMLX uses for the gradient of s for its kernel.
 func kernelGradient(s ConvSpec) ConvSpec {
 	out, err := s.OutShape()
 	if err != nil {
@@ -171,7 +171,7 @@ func kernelGradient(s ConvSpec) ConvSpec {
 	return g
 }
 
-// up is a transposed convolution 4×4 with stride 2 and padding 1: the gradient of a convolution for its input.
+// up returns a transposed convolution 4×4 with stride 2 and padding 1: the gradient of a convolution for its input.
 // Its kernel is HWIO.
 func up(batch, size, in, out int) ConvSpec {
 	s := inputGradient(nhwc(batch, 2*size, out, in, 4, 2, 1))
@@ -179,7 +179,7 @@ func up(batch, size, in, out int) ConvSpec {
 	return s
 }
 
-// layers are the convolutions of the paper's network, for images of 64 by 64.
+// layers returns the convolutions of the paper's network, for images of 64 by 64.
 func layers(batch int) []struct {
 	name string
 	spec ConvSpec
@@ -206,7 +206,7 @@ func TestConvNetworkLayers(t *testing.T) {
 	}
 }
 
-// The gradients are right where ⟨conv(x, w), v⟩ = ⟨x, inputGradient(v, w)⟩ = ⟨w, kernelGradient(x, v)⟩.
+// TestConvGradientsAreAdjoint checks that ⟨conv(x, w), v⟩ = ⟨x, inputGradient(v, w)⟩ = ⟨w, kernelGradient(x, v)⟩.
 func TestConvGradientsAreAdjoint(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
@@ -256,7 +256,7 @@ func TestConvPaddingHidesNaN(t *testing.T) {
 	c.Run(p, x, random(2, c.reach[1]), out)
 	for i, v := range out {
 		if v != v {
-			t.Fatalf("output %d is NaN, which was cropped", i)
+			t.Fatalf("output %d is NaN, but the NaN was cropped", i)
 		}
 	}
 }
@@ -287,7 +287,7 @@ func TestPlanConvRefuses(t *testing.T) {
 
 func TestConvAllocatesNothing(t *testing.T) {
 	if raceDetector {
-		t.Skip("under the race detector kept memory is forgotten on purpose")
+		t.Skip("the race detector drops kept memory on purpose")
 	}
 	p := NewPool(2)
 	defer p.Close()

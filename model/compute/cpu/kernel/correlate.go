@@ -11,27 +11,27 @@ package kernel
 */
 import "C"
 
-// correlation is the gradient for a kernel of a convolution over channels-last images, without packing: images are staged, and each
-// thread adds up some of the images, or all of them for a part of the result.
+// correlation is the gradient for a kernel of a convolution over channels-last images, without packing. Images are staged, and each
+// thread sums over some of the images, or over all of them for a part of the result.
 type correlation struct {
 	q     C.correlated
 	size  int // of the result
 	flops int
-	dense bool // sums are added up where the result lies
+	dense bool // sums are added in the memory of the result
 }
 
 const (
-	// correlationFloats is the largest result of which each thread keeps one of its own, over a part of the images. Of a larger one,
-	// a thread computes a part over all images.
+	// correlationFloats is the largest result of which each thread keeps its own copy, for a part of the images. For a larger result,
+	// each thread computes a part over all images.
 	correlationFloats = 1 << 18
-	// largestCorrelation is the largest result that is computed so at all.
+	// largestCorrelation is the largest result that is computed this way.
 	largestCorrelation = 1 << 23
-	// groupFloats is how much is staged at a time at most, where an image leaves room for others: half of a second cache of 1 MiB.
+	// groupFloats is the maximum number of floats staged at a time, if it is more than one image: half of an L2 cache of 1 MiB.
 	groupFloats = 1 << 17
 )
 
-// planCorrelation reads a convolution as a correlation of its input's batch axis, which a set multiplies as bfloat16, halfNone as
-// float32; nil where it cannot be or does not pay.
+// planCorrelation plans a convolution as a correlation over its input's batch axis. half is the set that multiplies as bfloat16, or
+// halfNone for float32. It returns nil if this is not possible or not faster.
 func (c *Conv) planCorrelation(half int) *correlation {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 {
@@ -72,7 +72,7 @@ func (c *Conv) planCorrelation(half int) *correlation {
 		t.q.panels = 1
 	}
 	if together := s.KernelDilation[1] * (1 + int(t.q.panels)*min(half, 1)); t.q.panels == 1 && s.Batch%16 == 0 && s.Batch >= 32 {
-		t.q.pad = C.int64_t(max(16/together, 1)) // a step to the next column is an odd number of lines of the cache
+		t.q.pad = C.int64_t(max(16/together, 1)) // the distance to the next column is an odd number of cache lines
 	}
 	if t.sums(); t.large() && t.q.pad > 0 && (t.q.swapped == 0 && t.q.on == 1 || t.q.swapped == 1 && t.q.oc == 1) {
 		t.dense = true
@@ -85,7 +85,7 @@ func (c *Conv) planCorrelation(half int) *correlation {
 	return t
 }
 
-// orient chooses what fills a tile's columns: as the result lies where it is large, else what wastes less of the vectors.
+// orient chooses the columns of a tile: for a large result its memory order, otherwise the choice that wastes less of the vectors.
 func (w *correlation) orient(n, rows int) {
 	vector := vectorFloats()
 	if w.large() && w.q.on != 1 && w.q.oc == 1 || !w.large() && max(n, 4)*roundUp(rows, vector) < rows*roundUp(n, vector) {
@@ -93,7 +93,7 @@ func (w *correlation) orient(n, rows int) {
 	}
 }
 
-// sums lays sums out one after the other.
+// sums sets the strides of sums that are stored densely.
 func (w *correlation) sums() {
 	q := &w.q
 	q.sline = q.rows * q.n
@@ -103,10 +103,10 @@ func (w *correlation) sums() {
 	}
 }
 
-// large says whether threads share one result.
+// large reports whether threads share one result.
 func (w *correlation) large() bool { return w.size > correlationFloats }
 
-// imagesAtOnce is how many images give a tile about as many positions as it sums up before its sums leave the registers.
+// imagesAtOnce returns how many images give a tile about as many positions as it sums before its sums leave the registers.
 func (w *correlation) imagesAtOnce() int {
 	whole := C.correlation_part{o1: w.q.oh, n1: w.q.n}
 	if w.large() {
@@ -119,7 +119,7 @@ func (w *correlation) imagesAtOnce() int {
 	return max(min(C.POSITIONS/positions, groupFloats/int(C.correlate_floats(&w.q, &whole)), int(w.q.images)), 1)
 }
 
-// correlationTask is a correlation under way: parts of the images, and for each of these blocks of output lines and of v's channels.
+// correlationTask is a running correlation: parts of the images, and for each of them blocks of output lines and of v's channels.
 type correlationTask struct {
 	*correlation
 	pool                  *Pool
@@ -131,7 +131,7 @@ type correlationTask struct {
 
 var correlationTasks keep[correlationTask]
 
-// run computes the correlation; it is false where there are too few images for the threads.
+// run computes the correlation, or returns false if there are too few images for the threads.
 func (w *correlation) run(p *Pool, x, v, y []float32) bool {
 	images := int(w.q.images)
 	if images < p.threads && !w.large() {
@@ -186,7 +186,7 @@ func (t *correlationTask) do(lo, hi int) {
 	}
 }
 
-// part is unit i of the division.
+// part returns unit i of the division.
 func (t *correlationTask) part(i int) C.correlation_part {
 	images, oh, cols := int(t.q.images), int(t.q.oh), int(C.tile_cols())
 	panels := (int(t.q.n) + cols - 1) / cols

@@ -1,30 +1,30 @@
-// Convolutions over channels-last images without packing: images are copied once, with the zeros around them, and tiles of the
-// result read their windows where they lie in the copies. Operands that hold bfloat16 values are copied as pairs of such values, two
-// in the place of a float: pairs of channels in convolutions, pairs of positions in correlations.
+// Convolutions over channels-last images without packing: images are staged, that is copied once with the zeros around them, and tiles of
+// the result read their windows directly from the copies. Operands that hold bfloat16 values are staged as pairs of such values, two
+// in the size of a float: pairs of channels in convolutions, pairs of positions in correlations.
 #ifndef SLOT_DIRECT_H
 #define SLOT_DIRECT_H
 #include "half.h"
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, POSITIONS = 256 };
 
-// A stretch of a contraction: where it begins in A and B, in floats, and its length. lanes are the columns of pairs that see it.
+// A stretch of a contraction: its offsets in A and B, in floats, and its length. lanes has the columns of pairs that use it.
 typedef struct {
 	int64_t a, b, n, lanes;
 } run;
 
-// Images [h, w, c] of any strides, and the lines of them that are staged: those from position y0, x0 on, where positions outside
-// of the image are zero.
+// Images [h, w, c] of any strides, and the staged part of their lines: from position y0, x0 on. Positions outside the image
+// are zero.
 typedef struct {
 	int64_t h, w, c, sy, sx, sc, batch;
-	int64_t y0, x0, columns; // columns is how many positions a staged line has
+	int64_t y0, x0, columns; // columns is the number of positions of a staged line
 } staging;
 
-// Outputs that see the same taps: y[image, i, j, o] = sum over k of window(i, j)[k] b[k, o]. first is where the first window begins
-// in a staged image; the next line's and column's are so many floats on.
+// Outputs that use the same taps: y[image, i, j, o] = sum over k of window(i, j)[k] b[k, o]. first is the offset of the first window
+// in a staged image; line and column are the distances to the windows of the next output line and column, in floats.
 typedef struct {
 	int64_t h, w, first, line, column;
-	int64_t out, oline, ocolumn; // where the first output lies, and the strides of outputs
-	int64_t b, step, panel;      // in B: the start, the distance of values of k, and that of panels of columns
+	int64_t out, oline, ocolumn; // offset of the first output, and strides of outputs
+	int64_t b, step, panel;      // in B: the start, the distance between values of k, and that between panels of columns
 	int64_t runs;
 	run r[MAX_RUNS];
 } window;
@@ -34,17 +34,17 @@ typedef struct {
 	int64_t i0, i1, j, parts, p0, p1, l0, l1;
 } extent;
 
-// What all windows of a convolution share.
+// Parameters shared by all windows of a convolution.
 typedef struct {
 	staging s;
-	int64_t n, obatch, ochannel, windows, few; // few: the columns are so few that the contraction fills the vectors
-	int64_t pairs;                             // columns are those of two outputs, and runs are seen by their lanes alone
-	int64_t half;                              // multiplies pairs of channels (see half.h); 0 for float32
+	int64_t n, obatch, ochannel, windows, few; // few: there are so few columns that the contraction fills the vectors instead
+	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
+	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
 	int64_t pitch;                             // floats, or pairs, of a staged line
 } windowed;
 
-// A correlation of staged images with v, [h, w, n] for each: y[i, r, o] = sum over images, lines l and columns c of
-// staged(l*line + i*pitch + c*column + r) v[l, c, o], for h0 lines i and rows r, which are adjacent floats of a staged line.
+// A correlation of staged images with v, [h, w, n] for each image: y[i, r, o] = sum over images, lines l and columns c of
+// staged(l*line + i*pitch + c*column + r) v[l, c, o], for oh lines i and for rows r, which are adjacent floats of a staged line.
 typedef struct {
 	staging s;
 	int64_t h, w, n, vbatch, vline, vcolumn;
@@ -52,14 +52,14 @@ typedef struct {
 	int64_t swapped;              // tiles have v's channels as rows
 	int64_t oy, ox, oc, on, c;    // strides of the result, whose rows are positions of c channels
 	int64_t images;
-	int64_t half;   // multiplies pairs of adjacent columns, whose number is even (see half.h); 0 for float32
-	int64_t panels; // v is staged, too: panels of adjacent channels, or pairs of lines of them where swapped
-	int64_t group;  // the most images that are staged at a time
-	int64_t pad;    // floats left free behind each staged position, so that few positions share a set of the first cache
-	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions where pad is not 0, and of a tile's rows
+	int64_t half;   // the set that multiplies pairs of adjacent columns, an even number of them (see half.h); 0 for float32
+	int64_t panels; // v is staged, too: in panels of adjacent channels, or if swapped in pairs of lines of them
+	int64_t group;  // the maximum number of images staged at a time
+	int64_t pad;    // floats left free after each staged position, so that fewer positions share a set of the L1 cache
+	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions if pad is not 0, and of a tile's rows
 } correlated;
 
-// Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v, of which n0 begins a panel.
+// Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v; n0 is the start of a panel.
 typedef struct {
 	int64_t i0, i1, o0, o1, n0, n1;
 } correlation_part;
@@ -69,18 +69,18 @@ int64_t staged_floats(const staging *s, int64_t lines);
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y,
 	float *room);
 
-// pack_panels packs B's panels [p0, p1), each whole. half_pack_panels packs pairs of k, which is even.
+// pack_panels packs whole panels [p0, p1) of B. half_pack_panels packs pairs of k, which must be even.
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 void half_pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 
-// pack_few packs B by columns, each run followed by zeros up to a multiple of a vector; the runs' b and n count floats of a column.
+// pack_few packs B by columns, each run padded with zeros to a multiple of a vector; the runs' b and n count floats of a column.
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column);
 
-// correlate adds up a part's images in sums, [oh, rows, n], or [oh, n, rows] where swapped, of any strides. room holds correlate_floats.
+// correlate sums a part's images in sums, [oh, rows, n], or [oh, n, rows] if swapped, of any strides. room holds correlate_floats.
 void correlate(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room);
 int64_t correlate_floats(const correlated *q, const correlation_part *p);
 
-// correlate_join adds up parts for rows [r0, r1) of all lines' oh*rows, and puts them where they belong.
+// correlate_join adds up the parts for rows [r0, r1) of all lines' oh*rows and stores them in the result.
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1);
 
 int vector_floats(void);

@@ -59,8 +59,8 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 #define GROUP (ROWS / GROUPS)
 #define AHEAD 16
 
-// acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. The accumulators go to c,
-// whose rows lie where row says.
+// acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
+// stored at c + row[i].
 #define DIRECT(rows, vectors)                                                                                                       \
 	static void ISA(direct_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,    \
 		int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                                      \
@@ -110,7 +110,7 @@ static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
 #endif
 };
 
-// The same for pairs of bfloat16 in a and b, which a word holds each, in plain C.
+// The same for words in a and b that each hold a pair of bfloat16, in plain C.
 static void ISA(halves_tile)(int64_t rows, int64_t vectors, const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,
 	int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)
 {
@@ -194,7 +194,7 @@ static const ISA(direct_tile) ISA(vdp_tiles)[ROWS][2] = {
 };
 #endif
 
-// The tile for operands that a set multiplies, HALF_NONE being float32.
+// The tile that multiplies for a set; HALF_NONE is float32.
 static inline ISA(direct_tile) ISA(tile_of)(int64_t half, int64_t rows, int64_t vectors)
 {
 #if defined(SET_AVX512)
@@ -205,7 +205,7 @@ static inline ISA(direct_tile) ISA(tile_of)(int64_t half, int64_t rows, int64_t 
 }
 
 #if defined(SET_AVX512)
-// The same for pairs of outputs, one vector of columns: other lanes than a run's do not see what it reads, not even a NaN.
+// The same for pairs of outputs, with one vector of columns: only a run's lanes use the values that it reads, so not even a NaN reaches others.
 #define PAIRED(rows)                                                                                                                \
 	static void ISA(paired_##rows)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar, int64_t ak,    \
 		const float *b, int64_t bk, float *c, const int64_t *row, int add)                                                  \
@@ -236,7 +236,7 @@ static const ISA(direct_tile) ISA(paired_tiles)[GROUPS] = {ISA(paired_4), ISA(pa
 #define TILE_OF(q, rows, vectors) ISA(tile_of)((q)->half, rows, vectors)
 #endif
 
-// Stores the first cols floats, up to two vectors, of a tile's row, or adds them to what is there.
+// Stores the first cols floats, up to two vectors, of a tile's row, or adds them to the existing values.
 static inline void ISA(store_row)(float *c, const float *row, int64_t cols, int add)
 {
 	for (; cols > 0; c += VL, row += VL, cols -= VL) {
@@ -250,7 +250,7 @@ static inline void ISA(store_row)(float *c, const float *row, int64_t cols, int 
 
 // ---- windows ----
 
-// A tile under way: up to GROUPS groups of adjacent windows. A row that lies behind the end of its line is at -1.
+// A tile that is being filled: up to GROUPS groups of adjacent windows. row is -1 for rows after the end of their line.
 typedef struct {
 	int64_t groups, whole;
 	int64_t group[GROUPS], row[ROWS];
@@ -310,7 +310,7 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 
 // ---- few columns ----
 
-// The sum of a vector's quarters, of four floats each, or of its halves; the vector itself where it has four.
+// The sum of a vector's quarters, of four floats each, or of its halves; the vector itself if it has four floats.
 static inline v4 ISA(quarter)(vf x)
 {
 #if VL == 16
@@ -335,7 +335,7 @@ static inline v4 ISA(sums)(const vf *x)
 	return __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
 }
 
-// Four adjacent windows times up to FEW_COLS columns: b holds them one after the other, in runs filled up with zeros.
+// Four adjacent windows times up to FEW_COLS columns: b holds the columns one after the other, in runs padded with zeros.
 #define FEW(cols)                                                                                                                       \
 	static void ISA(few_##cols)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, int64_t column, v4 *sum)    \
 	{                                                                                                                               \
@@ -447,7 +447,7 @@ static void ISA(half_pack_panels)(const product *q, const float *b, float *to, i
 
 // ---- correlations ----
 
-// One tile of a correlation: rows adjacent floats of a, columns of b, into c, whose rows are width floats long.
+// One tile of a correlation: rows adjacent floats of a times columns of b, into c, whose rows are width floats long.
 static void ISA(correlation_tile)(int64_t half, const run *r, int64_t runs, const float *a, int64_t rows, int64_t ak, const float *b, int64_t bk,
 	int64_t cols, float *c, int64_t width, int add)
 {
@@ -466,25 +466,25 @@ static void ISA(correlation_tile)(int64_t half, const run *r, int64_t runs, cons
 		ISA(store_row)(c + i * width, copy + i * COLS, cols, add);
 }
 
-// Equal heights, as few as possible.
+// Height of panels that are as few as possible and about equally high.
 static inline int64_t ISA(height)(int64_t rows)
 {
 	int64_t panels = (rows + ROWS - 1) / ROWS;
 	return (rows + panels - 1) / panels;
 }
 
-// What a part has staged.
+// The layout of what a part has staged.
 typedef struct {
-	int64_t lines, step;     // of an image, and from which line of the image to the next
+	int64_t lines, step;     // lines of an image, and distance from one line of the image to the next
 	int64_t pixel, pitch, image; // floats of a position, a line and an image
-	int64_t block, blocks;       // rows that are adjacent, and how many times
-	int64_t column, w;       // floats from a column to the next, and columns of v, or pairs of them
+	int64_t block, blocks;       // number of adjacent rows, and number of such blocks
+	int64_t column, w;       // floats from a column to the next, and number of columns of v, or of pairs of them
 	int64_t positions;       // of all images together
 	const float *x, *v;
 	int64_t vimage, vline, vcolumn, vpanel; // strides of v
 } ISA(staged);
 
-// Stages the lines of images [i, i + count) that the part needs. Of pairs, each word holds a value and that of the next column.
+// Stages the lines of images [i, i + count) that the part needs. With bfloat16, each word holds a value and that of the next column.
 static void ISA(stage_correlated)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *x, int64_t i, int64_t count,
 	float *to, float *line)
 {
@@ -531,8 +531,8 @@ static void ISA(stage_panels)(const correlated *q, const correlation_part *p, co
 			}
 }
 
-// Adds up some lines, whose runs are given, with v's channels as columns. The last columns of v, where vectors would reach beyond
-// it, are read through a copy.
+// Sums over some lines, given as runs, with v's channels as columns. The last columns of v, where vectors would read beyond
+// its end, are read through a copy.
 static void ISA(correlate_lines)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, float *sums,
 	int last, int add)
 {
@@ -576,10 +576,10 @@ static void ISA(correlate_swapped)(const correlated *q, const correlation_part *
 						sums + i * q->sline + j * q->sposition + (p->n0 + n) * q->srow + m, q->srow, add);
 }
 
-// What a part stages for count images.
+// The layout of what a part stages for count images.
 static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p, int64_t count)
 {
-	int64_t c = q->s.c, apart = q->line / (q->s.columns * c); // lines of the image that follow each other in the sum
+	int64_t c = q->s.c, apart = q->line / (q->s.columns * c); // lines of the image between those that follow each other in the sum
 	ISA(staged) s = {.pixel = c + q->pad, .block = q->pad ? c : q->rows, .blocks = q->pad ? q->rows / c : 1, .step = 1, .w = q->w,
 		.vimage = q->vbatch, .vline = q->vline, .vcolumn = q->vcolumn};
 	s.pitch = q->s.columns * s.pixel, s.column = q->column / c * s.pixel;
@@ -597,7 +597,7 @@ static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p
 	return s;
 }
 
-// Tiles read up to two vectors behind the last row.
+// Tiles read up to two vectors after the last row.
 static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part *p)
 {
 	ISA(staged) s = ISA(staged_of)(q, p, q->group);

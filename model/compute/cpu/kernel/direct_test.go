@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawImages is a convolution over channels-last images.
+// drawImages draws a convolution over channels-last images.
 func drawImages(t *rapid.T, kernels []int) ConvSpec {
 	pick := func(name string, from []int) int { return rapid.SampledFrom(from).Draw(t, name) }
 	s := ConvSpec{Batch: rapid.IntRange(1, 9).Draw(t, "batch"), InChannels: pick("in", []int{1, 3, 5, 8, 16, 20, 33}),
@@ -28,7 +28,7 @@ func drawImages(t *rapid.T, kernels []int) ConvSpec {
 	return s
 }
 
-// untilSome draws cases on every set of instructions, again where none was counted as what the test is about: with -short few are drawn.
+// untilSome draws cases with every instruction set, and repeats if none exercised the tested path; with -short it draws few.
 func untilSome(t *testing.T, missing string, count func(t *rapid.T) int) {
 	for range 20 {
 		some := 0
@@ -40,14 +40,14 @@ func untilSome(t *testing.T, missing string, count func(t *rapid.T) int) {
 	t.Error(missing)
 }
 
-// Images read in place give what the definition says, whatever lies beside a window, and nothing beyond the input is read.
+// TestConvWindows checks that images read in place give the defined result with any values next to a window, and that nothing beyond the input is read.
 func TestConvWindows(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	checkWindows(t, p, Exact, func(c *Conv) bool { return c.direct != nil })
 }
 
-// The same for pairs of bfloat16.
+// TestHalfConvWindows checks the same for pairs of bfloat16.
 func TestHalfConvWindows(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
@@ -56,7 +56,7 @@ func TestHalfConvWindows(t *testing.T) {
 	})
 }
 
-// forWindowedHalves runs a test with each set that reads bfloat16 in place and works here.
+// forWindowedHalves runs a test with each set that reads bfloat16 in place and that this machine supports.
 func forWindowedHalves(t *testing.T, test func(t *testing.T)) {
 	for _, set := range []int{halfPlain, halfAVX512} {
 		t.Run(halfNames[set], func(t *testing.T) {
@@ -85,7 +85,7 @@ func checkWindows(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool) {
 	})
 }
 
-// Outputs of few channels are computed in pairs, neither of which sees what only the other may, were it a NaN.
+// TestConvPairs checks that outputs of few channels are computed in pairs, and that a NaN that only one of them uses does not reach the other.
 func TestConvPairs(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
@@ -113,14 +113,14 @@ func TestConvPairs(t *testing.T) {
 	}
 }
 
-// Gradients for kernels that are added up image by image.
+// TestConvCorrelation checks gradients for kernels that are summed image by image.
 func TestConvCorrelation(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	checkCorrelation(t, p, Exact, func(c *Conv) bool { return c.kernel != nil })
 }
 
-// The same for pairs of bfloat16.
+// TestHalfConvCorrelation checks the same for pairs of bfloat16.
 func TestHalfConvCorrelation(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
@@ -130,7 +130,7 @@ func TestHalfConvCorrelation(t *testing.T) {
 }
 
 func checkCorrelation(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool) {
-	untilSome(t, "no gradient was added up image by image", func(t *rapid.T) int {
+	untilSome(t, "no gradient was summed image by image", func(t *rapid.T) int {
 		s := drawImages(t, []int{5, 8, 13, 16, 18})
 		s.Operands = o
 		s.Stride, s.InDilation, s.Reverse = nil, nil, nil
@@ -151,7 +151,7 @@ func checkCorrelation(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool
 	})
 }
 
-// Gradients for kernels that are too large for each thread to have one of its own, in either order of the kernel's channels.
+// TestConvLargeCorrelation checks gradients for kernels that are too large for each thread to have its own copy, in either order of the kernel's channels.
 func TestConvLargeCorrelation(t *testing.T) {
 	check := func(t *testing.T, o Operands) {
 		for _, threads := range []int{1, 3} {
@@ -199,8 +199,8 @@ func checkSome(t *testing.T, p *Pool, s ConvSpec) {
 	}
 }
 
-// checkGuarded compares a convolution with its definition, on operands that end where memory ends, one element of which is NaN.
-// It returns 1 where the plan is of the kind wanted.
+// checkGuarded compares a convolution with its definition, with operands that end at a memory boundary and one element that is NaN.
+// It returns 1 if the plan is of the wanted kind.
 func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int {
 	c, err := PlanConv(s)
 	if err != nil {
@@ -245,7 +245,7 @@ func compareConv(t failer, c *Conv, x, w, out []float32) {
 	}
 }
 
-// guarded returns n floats after which no memory may be read.
+// guarded returns n floats at the end of accessible memory.
 func guarded(t failer, n int) (memory []float32, free func()) {
 	page := unix.Getpagesize()
 	size := roundUp(4*n+page, page)
@@ -262,7 +262,7 @@ func guarded(t failer, n int) (memory []float32, free func()) {
 	return memory, func() { unix.Munmap(bytes) }
 }
 
-// The network's layers take the paths meant for them.
+// TestConvPaths checks that the network's layers take the intended paths.
 func TestConvPaths(t *testing.T) {
 	for _, l := range layers(16) {
 		specs := []ConvSpec{l.spec}
@@ -277,7 +277,7 @@ func TestConvPaths(t *testing.T) {
 	}
 	for _, small := range []ConvSpec{nhwc(16, 64, 3, 64, 4, 2, 1), nhwc(16, 64, 64, 3, 3, 1, 1), nhwc(16, 32, 64, 128, 4, 2, 1)} {
 		if c, err := PlanConv(kernelGradient(small)); err != nil || c.kernel == nil {
-			t.Errorf("the gradient for the kernel of %+v is not added up image by image: %v", small, err)
+			t.Errorf("the gradient for the kernel of %+v is not summed image by image: %v", small, err)
 		}
 	}
 }

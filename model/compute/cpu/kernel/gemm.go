@@ -7,28 +7,28 @@ import "C"
 
 import "fmt"
 
-// Gemm is a product of matrices, for each of Batch items:
+// Gemm is a matrix product, for each of Batch items:
 //
 //	C[m, n] (+)= Σ_k A[m, k] B[k, n]
 //
-// Strides are in floats, and any: a transposed matrix needs no copy, a stride of 0 repeats. C's columns are adjacent.
+// Strides are in floats and may have any value: a transposed matrix needs no copy, and a stride of 0 repeats. C's columns are adjacent.
 type Gemm struct {
 	M, N, K    int
 	A, B, C    []float32
 	ARow, ACol int  // A[m, k] is A[m·ARow + k·ACol]
 	BRow, BCol int  // B[k, n] is B[k·BRow + n·BCol]
 	CRow       int  // C[m, n] is C[m·CRow + n]
-	Accumulate bool // adds to C, where it otherwise overwrites it
+	Accumulate bool // adds to C instead of overwriting it
 	Operands   Operands
 
 	Batch                  int // number of items; 0 means 1
-	ABatch, BBatch, CBatch int // distance of items
+	ABatch, BBatch, CBatch int // distance between items
 }
 
-// skinny is the number of rows up to which a product is computed row by row, without packing.
+// skinny is the maximum number of rows of a product that is computed row by row, without packing.
 const skinny = 4
 
-// Gemm computes a product of matrices. It panics where a matrix reaches outside its slice.
+// Gemm computes a matrix product. It panics if a matrix reaches outside its slice.
 func (p *Pool) Gemm(g Gemm) {
 	g.Batch = max(g.Batch, 1)
 	if g.M <= 0 || g.N <= 0 {
@@ -73,7 +73,7 @@ func (g *Gemm) check() {
 type gemmTask struct {
 	g      Gemm
 	pool   *Pool
-	serial bool // one thread for each item
+	serial bool // one thread per item
 	few    few
 	q      product
 }
@@ -95,28 +95,28 @@ func (w *gemmTask) do(lo, hi int) {
 	}
 }
 
-// state writes the product for one item.
+// state describes the product of one item.
 func (w *gemmTask) state() {
 	g := &w.g
 	m := [1]axis{{size: g.M, a: g.ARow, c: g.CRow, dim: -1}}
 	n := [1]axis{{size: g.N, b: g.BCol, c: 1, dim: -1}}
 	k := [1]axis{{size: g.K, a: g.ACol, b: g.BRow, dim: -1}}
 	if err := w.q.set(m[:], n[:], k[:], unbounded(0), unbounded(0), 0, swapPays(g.M, g.N)); err != nil {
-		panic(err) // one axis each always fits
+		panic(err) // cannot fail with one axis each
 	}
 	if set, parts := g.Operands.set(); halfPays(set, parts, false, &w.q) {
 		w.q.halve(set, parts)
 	}
 }
 
-// swapPays says whether the transposed product wastes less of the tiles: a few columns fill no vector, but rows may be
-// as few as they like.
+// swapPays reports whether the transposed product wastes less of the tiles: a few columns do not fill a vector, but any number
+// of rows is possible.
 func swapPays(m, n int) bool { return n <= 6 && m > 4*n }
 
-// from is s from offset on, or nothing where s ends before it.
+// from returns s from offset on, or nothing if s ends before it.
 func from(s []float32, offset int) []float32 { return s[min(offset, len(s)):] }
 
-// few is a product one side of which has up to skinny rows or columns: y[i, j] (+)= Σ_k a[i, k] b[k, j] with i few.
+// few is a product in which one side has at most skinny rows or columns: y[i, j] (+)= Σ_k a[i, k] b[k, j] with few i.
 type few struct {
 	kind           int
 	swapped        bool // a is the caller's B
@@ -132,7 +132,7 @@ const (
 	dot          // b is adjacent along k
 )
 
-// fewOf says whether and how a product is computed row by row.
+// fewOf returns how a product is computed row by row, if it is.
 func fewOf(g *Gemm) few {
 	f := few{rows: g.M, n: g.N, k: g.K, ai: g.ARow, ak: g.ACol, bk: g.BRow, bj: g.BCol, yi: g.CRow, yj: 1, accumulate: g.Accumulate}
 	if g.M > skinny && g.N <= skinny {
@@ -157,7 +157,7 @@ type fewTask struct {
 
 var fews keep[fewTask]
 
-// run computes one item, on the pool or on this goroutine alone.
+// run computes one item, on the pool or only on this goroutine.
 func (f few) run(p *Pool, serial bool, a, b, y []float32) {
 	if f.swapped {
 		a, b = b, a

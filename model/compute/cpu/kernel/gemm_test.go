@@ -64,7 +64,7 @@ func TestGemmPackedLimit(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	g := dense(3, 5, 70_000, false, false)
-	g.M, g.ARow, g.CRow, g.N = 6, 70_000, 6, 6 // past the row-by-row path
+	g.M, g.ARow, g.CRow, g.N = 6, 70_000, 6, 6 // too large for the row-by-row path
 	g.A, g.B, g.C, g.BRow = random(1, 6*70_000), random(2, 6*70_000), random(3, 36), 6
 	if stretch := (&multiplication{np: 100, cols: 32, shareB: true}).stretch(); stretch != packedLimit/3200/blockK*blockK {
 		t.Errorf("100 panels of 32 columns are packed %d values of k at a time", stretch)
@@ -72,7 +72,7 @@ func TestGemmPackedLimit(t *testing.T) {
 	checkGemm(t, p, g)
 }
 
-// dense is a product of dense matrices with random content, either operand stored transposed where asked.
+// dense returns a product of dense matrices with random content; at and bt store an operand transposed.
 func dense(m, n, k int, at, bt bool) Gemm {
 	g := Gemm{M: m, N: n, K: k, A: random(1, m*k), B: random(2, k*n), C: random(3, m*n), ARow: k, ACol: 1, BRow: n, BCol: 1, CRow: n}
 	if at {
@@ -92,7 +92,7 @@ func TestGemmNaNAndInf(t *testing.T) {
 		for _, m := range []int{1, 3, 13, 40} {
 			g := dense(m, 37, 29, false, false)
 			g.A[0] = inf
-			g.B[5], g.B[6], g.B[7] = 0, 1, -1 // row 0 of B meets A's infinity
+			g.B[5], g.B[6], g.B[7] = 0, 1, -1 // row 0 of B is multiplied by A's infinity
 			if m > 1 {
 				g.A[29+3] = nan
 			}
@@ -110,7 +110,7 @@ func TestGemmNaNAndInf(t *testing.T) {
 			}
 			for j := 0; m > 2 && j < 37; j++ {
 				if got := g.C[2*37+j]; math.IsNaN(float64(got)) || math.IsInf(float64(got), 0) {
-					t.Fatalf("row 2 knows no NaN, but C[2, %d] = %v", j, got)
+					t.Fatalf("row 2 has no NaN, but C[2, %d] = %v", j, got)
 				}
 			}
 		}
@@ -148,7 +148,7 @@ func TestGemmIsDeterministic(t *testing.T) {
 
 func TestGemmAllocatesNothing(t *testing.T) {
 	if raceDetector {
-		t.Skip("under the race detector kept memory is forgotten on purpose")
+		t.Skip("the race detector drops kept memory on purpose")
 	}
 	p := NewPool(2)
 	defer p.Close()

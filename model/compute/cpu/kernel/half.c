@@ -11,7 +11,7 @@
 
 static void nothing(void) {}
 
-// ---- tiles in C, which test the layout of the processor's ----
+// ---- tiles in C, which test the tile layout ----
 
 typedef uint32_t software_tile[16][16];
 
@@ -35,7 +35,7 @@ static void software_store(software_tile *t, void *to, int64_t stride)
 		memcpy((char *)to + i * stride, (*t)[i], 64);
 }
 
-// c[i][j] += the sum of the pairs' first products plus that of the second, as TDPBF16PS adds, but for denormals.
+// c[i][j] += the sum of the pairs' first products plus that of the second, as TDPBF16PS adds, except for denormals.
 static void software_dot(software_tile *c, software_tile *a, software_tile *b)
 {
 	for (int i = 0; i < 16; i++) {
@@ -69,7 +69,7 @@ static const half_tiles plain = {HALF_ROWS, 16, nothing, nothing, plain_tile};
 
 #define AMX __attribute__((target("amx-tile,amx-bf16")))
 
-// Palette 1, eight tiles of 16 rows of 64 bytes.
+// Palette 1: eight tiles of 16 rows of 64 bytes.
 static const struct {
 	uint8_t palette, start, reserved[14];
 	uint16_t bytes[16];
@@ -138,7 +138,7 @@ static void vdp_tile(int64_t pairs, int64_t parts, const half *a, int64_t height
 
 static const half_tiles vdp = {12, 1, nothing, nothing, vdp_tile};
 
-// ---- what there is ----
+// ---- detection ----
 
 static int announces(unsigned leaf, unsigned sub, int word, unsigned bits)
 {
@@ -148,7 +148,7 @@ static int announces(unsigned leaf, unsigned sub, int word, unsigned bits)
 
 enum { EAX, ECX = 2, EDX };
 
-// Whether the system saves these parts of the processor's state.
+// Whether the operating system saves these parts of the processor's state.
 static int saves(unsigned parts)
 {
 	unsigned low, high;
@@ -158,7 +158,7 @@ static int saves(unsigned parts)
 	return (low & parts) == parts;
 }
 
-// Linux gives a process the tiles' 8 KiB of state when it asks for them.
+// Linux grants a process the 8 KiB of tile state on request.
 static int permitted(void)
 {
 #if defined(__linux__) && defined(SYS_arch_prctl)

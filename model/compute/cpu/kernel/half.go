@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// Operands is what the operands of a product of float32 are.
+// Operands describes the operands of a float32 product.
 type Operands int
 
 const (
 	Exact  Operands = iota // any values, multiplied as they are
-	Halves                 // bfloat16 values: whichever kernels are fastest multiply these
-	Split                  // any values, multiplied as two bfloat16 parts each where that is faster: the products of low parts are left out
+	Halves                 // bfloat16 values, multiplied by the fastest kernels
+	Split                  // any values, multiplied as two bfloat16 parts each if that is faster; the products of low parts are omitted
 )
 
-// parts is how many bfloat16 values an element is.
+// parts returns how many bfloat16 values represent an element.
 func (o Operands) parts() int {
 	if o == Split {
 		return 2
@@ -35,9 +35,9 @@ func (o Operands) parts() int {
 	return 1
 }
 
-// What multiplies operands as bfloat16.
+// The sets of kernels that multiply operands as bfloat16.
 const (
-	halfNone   = C.HALF_NONE // float32's kernels
+	halfNone   = C.HALF_NONE // the float32 kernels
 	halfPlain  = C.HALF_PLAIN
 	halfAVX512 = C.HALF_AVX512
 	halfAMX    = C.HALF_AMX
@@ -45,41 +45,41 @@ const (
 
 var halfNames = [C.HALF_SETS]string{"float32", "plain C", "AVX512_BF16", "AMX"}
 
-// halfMargin is how many times as fast as float32's kernels a set must be. A choice by measure should fall the same way each time,
-// since sets differ in the order of sums.
+// halfMargin is the minimum speed of a set relative to the float32 kernels. The choice depends on a measurement and should be the same
+// each time, since sets differ in the order of sums.
 const halfMargin = 1.25
 
-// halfTries is how often the kernels are timed, in turn; the fastest time of each counts.
+// halfTries is how often the kernels are timed, alternating; the fastest time of each counts.
 const halfTries = 3
 
-// The product that is timed: it takes float32's kernels some 0.3 ms and stays in the second cache, as parts of larger ones do.
+// The size of the timed product: it takes the float32 kernels about 0.3 ms and fits into the L2 cache, as do parts of larger products.
 const halfM, halfN, halfK = 384, 128, 256
 
-// HalfChoice is what multiplies operands as bfloat16, and why.
+// HalfChoice is the chosen set of kernels for bfloat16, with the reasons.
 type HalfChoice struct {
-	Name      string   // "float32" where no kernel for bfloat16 is used
+	Name      string   // "float32" if no kernel for bfloat16 is used
 	Precision string   // "bf16" for Halves, "bf16x3" for Split
 	Reasons   []string // a sentence for each set
 	set       int
 }
 
-// String says it in sentences.
+// String returns the choice as sentences.
 func (c HalfChoice) String() string {
 	return fmt.Sprintf("Products in %s use the kernels for %s. %s", c.Precision, c.Name, strings.Join(c.Reasons, " "))
 }
 
-// ForHalves and ForSplit choose the kernels for operands of these kinds when they are first called, which takes a few milliseconds
-// where the processor has any.
+// ForHalves and ForSplit choose the kernels for these kinds of operands on their first call, which takes a few milliseconds
+// if the processor supports any of the sets.
 var (
 	ForHalves = sync.OnceValue(func() HalfChoice { return chooseHalf("bf16", Halves) })
 	ForSplit  = sync.OnceValue(func() HalfChoice { return chooseHalf("bf16x3", Split) })
 )
 
-// forcedHalf is a set that tests choose, plus one; 0 where none does.
+// forcedHalf is the set forced by a test, plus one; 0 if none.
 var forcedHalf atomic.Int32
 
-// ForceHalf makes products of bfloat16 that are planned from now on use a set, whatever their shapes, for tests; false where the
-// processor does not announce it.
+// ForceHalf makes bfloat16 products that are planned from now on use a set regardless of their shapes, for tests. It returns false if
+// the processor does not report the set.
 func ForceHalf(name string) (undo func(), ok bool) {
 	set := slices.Index(halfNames[:], name)
 	if set < 0 || C.half_missing(C.int(set)) != C.HALF_HERE {
@@ -89,7 +89,7 @@ func ForceHalf(name string) (undo func(), ok bool) {
 	return func() { forcedHalf.Store(0) }, true
 }
 
-// set is what multiplies operands, and how many parts these have.
+// set returns the set that multiplies operands, and their number of parts.
 func (o Operands) set() (set, parts int) {
 	switch forced := int(forcedHalf.Load()); {
 	case o == Exact:
@@ -102,21 +102,21 @@ func (o Operands) set() (set, parts int) {
 	return ForHalves().set, 1
 }
 
-// AsHalves says whether kernels for bfloat16 multiply operands, where it pays by their shapes.
+// AsHalves reports whether kernels for bfloat16 multiply operands of products whose shapes make it worthwhile.
 func (o Operands) AsHalves() bool {
 	set, _ := o.set()
 	return set != halfNone
 }
 
-// halfGain is how many times as fast as float32's tiles those of a set are taken to be: less than they should be, so that products
-// which gain little stay as they are. It is fixed, so that a shape is always computed in the same way. Of two parts each, three products are computed.
+// halfGain is the assumed speed of a set's tiles relative to those of float32. It is lower than expected, so that products that gain
+// little stay in float32, and fixed, so that a shape is always computed in the same way. With two parts each, three products are computed.
 var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 4}
 
-// packCost is how many multiplications in float32 take as long as packing an element.
+// packCost is the time to pack an element, in float32 multiplications.
 const packCost = 24
 
-// halfPays says whether a set computes products faster than float32's kernels, which may read one operand in place. Work is
-// counted in multiplications in float32, of whole tiles.
+// halfPays reports whether a set computes products faster than the float32 kernels, which may read one operand in place. Work is
+// counted in float32 multiplications of whole tiles.
 func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 	if set == halfNone || forcedHalf.Load() != 0 {
 		return set != halfNone
@@ -136,7 +136,7 @@ func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 	return narrow < wide
 }
 
-// chooseHalf takes the fastest set that proves itself.
+// chooseHalf returns the fastest set that passes its test.
 func chooseHalf(precision string, o Operands) HalfChoice {
 	best := HalfChoice{Name: halfNames[halfNone], Precision: precision}
 	gain := halfMargin
@@ -146,11 +146,11 @@ func chooseHalf(precision string, o Operands) HalfChoice {
 			continue
 		}
 		if err := proveHalf(set, o); err != nil {
-			best.Reasons = append(best.Reasons, fmt.Sprintf("%s computes wrongly here: %v.", halfNames[set], err))
+			best.Reasons = append(best.Reasons, fmt.Sprintf("%s gives wrong results: %v.", halfNames[set], err))
 			continue
 		}
 		speed := halfSpeed(set, o)
-		best.Reasons = append(best.Reasons, fmt.Sprintf("%s is %.2g times as fast as float32; at least %g is asked for.", halfNames[set], speed, halfMargin))
+		best.Reasons = append(best.Reasons, fmt.Sprintf("%s is %.2g times as fast as float32; at least %g is required.", halfNames[set], speed, halfMargin))
 		if speed >= gain {
 			best.Name, best.set, gain = halfNames[set], set, speed
 		}
@@ -159,11 +159,11 @@ func chooseHalf(precision string, o Operands) HalfChoice {
 }
 
 var halfMissing = [...]string{
-	C.HALF_NOT_BUILT: "is not built for this processor.", C.HALF_NOT_ANNOUNCED: "is not announced by the processor.",
+	C.HALF_NOT_BUILT: "is not built for this processor.", C.HALF_NOT_ANNOUNCED: "is not reported by the processor.",
 	C.HALF_NOT_PERMITTED: "is not permitted by the system.",
 }
 
-// halfProduct is a product of dense matrices of random values.
+// halfProduct returns a product of dense matrices of random values.
 func halfProduct(m, n, k int, o Operands) (q *product, a, b []float32) {
 	r := rand.New(rand.NewPCG(uint64(m), uint64(n)))
 	fill := func(n int) []float32 {
@@ -179,13 +179,13 @@ func halfProduct(m, n, k int, o Operands) (q *product, a, b []float32) {
 	q = new(product)
 	if err := q.set([]axis{{size: m, a: k, c: n, dim: -1}}, []axis{{size: n, b: 1, c: 1, dim: -1}}, []axis{{size: k, a: 1, b: n, dim: -1}},
 		unbounded(0), unbounded(0), 0, false); err != nil {
-		panic(err) // one axis each always fits
+		panic(err) // cannot fail with one axis each
 	}
 	return q, fill(m * k), fill(k * n)
 }
 
-// proveHalf compares a set's product with plain C's. Products of bfloat16 are exact in float32 and each addition, k of them for each
-// term, rounds by at most 2⁻²⁴ of the sum of absolute terms, on both sides.
+// proveHalf compares a set's product with that of plain C. Products of bfloat16 are exact in float32, and each addition (k of them per
+// element and term) rounds by at most 2⁻²⁴ of the sum of absolute terms, on both sides.
 func proveHalf(set int, o Operands) error {
 	const m, n, k = 45, 53, 333
 	p := NewPool(1)
@@ -204,14 +204,14 @@ func proveHalf(set int, o Operands) error {
 			}
 			x, y := float64(got[i*n+j]), float64(want[i*n+j])
 			if bound := k * float64(2*o.parts()-1) * scale * 0x1p-23; !(math.Abs(x-y) <= bound) {
-				return fmt.Errorf("an element is %g where %g±%.1g is right", x, y, bound)
+				return fmt.Errorf("an element is %g instead of %g±%.1g", x, y, bound)
 			}
 		}
 	}
 	return nil
 }
 
-// halfSpeed is how many times as fast as float32's kernels a set computes a product, packing included.
+// halfSpeed returns the speed of a set relative to the float32 kernels for one product, packing included.
 func halfSpeed(set int, o Operands) float64 {
 	p := NewPool(1)
 	defer p.Close()
@@ -222,7 +222,7 @@ func halfSpeed(set int, o Operands) float64 {
 		for i, s := range [2]int{halfNone, set} {
 			q.halve(s, o.parts())
 			took := measured(func() { p.multiply(q, a, b, c, false) })
-			if try > 0 { // the first try fetches code and memory
+			if try > 0 { // the first try loads code and memory into the caches
 				best[i] = min(best[i], max(took, int64(time.Microsecond)))
 			}
 		}

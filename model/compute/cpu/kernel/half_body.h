@@ -1,4 +1,4 @@
-// Packing of bfloat16 operands and the blocks of their products, for one instruction set and any tiles. See half.h.
+// Packing of bfloat16 operands, and blocks of their products, for one instruction set and all kinds of tiles. See half.h.
 #define vu ISA(vu)
 #define vh ISA(vh)
 #define vt ISA(vt)
@@ -6,10 +6,10 @@ typedef uint32_t vu __attribute__((vector_size(4 * VL), aligned(4), may_alias));
 typedef uint16_t vh __attribute__((vector_size(2 * VL), aligned(2), may_alias));
 typedef float vt __attribute__((vector_size(4 * VL), aligned(4), may_alias));
 
-// What k values of the contraction take for each row or column of a panel: whole steps, of each part.
+// Number of elements that k values of the contraction take for each row or column of a panel: whole steps, of each part.
 static inline int64_t ISA(depth)(int64_t k, int64_t parts) { return (k + HALF_STEP - 1) / HALF_STEP * HALF_STEP * parts; }
 
-// The nearest bfloat16, ties to even, as float32; the next one to zero where the nearest is infinite. A NaN stays one.
+// The nearest bfloat16, ties to even, as float32; the next one toward zero if the nearest is infinite. NaN stays NaN.
 static inline vu ISA(nearest)(vu bits)
 {
 	const vu infinite = (vu){} + 0x7f800000u;
@@ -19,14 +19,14 @@ static inline vu ISA(nearest)(vu bits)
 	return (near & ~over) | (((bits & 0xffff0000u) | (nan & 0x400000u)) & over);
 }
 
-// The nearest bfloat16 of what a value's nearest leaves; zero where the value is not finite.
+// The nearest bfloat16 of the difference between a value and its nearest bfloat16; zero if the value is not finite.
 static inline vu ISA(rest)(vu bits, vu near)
 {
 	const vu infinite = (vu){} + 0x7f800000u;
 	return ISA(nearest)((vu)((vt)bits - (vt)near)) & (vu)((bits & infinite) != infinite);
 }
 
-// Narrows n values; where low is not null, they are split.
+// Narrows n values; if low is not null, they are split.
 static inline void ISA(narrow)(const float *s, int64_t n, half *to, half *low)
 {
 	int64_t i = 0;
@@ -49,10 +49,10 @@ static inline void ISA(narrow)(const float *s, int64_t n, half *to, half *low)
 	}
 }
 
-// Where one row of a panel of A lies: steps of step elements, in which the second part follows the first by part.
+// Location of one row of a panel of A: steps of step elements, in which the second part follows the first after part elements.
 typedef struct {
 	half *at;
-	int64_t step, part; // part is 0 where there is one
+	int64_t step, part; // part is 0 if there is only one part
 } ISA(row);
 
 static inline ISA(row) ISA(row_of)(half *panel, int64_t r, int64_t height, int64_t parts)
@@ -61,7 +61,7 @@ static inline ISA(row) ISA(row_of)(half *panel, int64_t r, int64_t height, int64
 	return (ISA(row)){panel + r * HALF_STEP, parts * part, parts == 1 ? 0 : part};
 }
 
-// Writes n values of a row from position k on; zeros where s is null.
+// Writes n values of a row from position k on, or zeros if s is null.
 static inline void ISA(narrow_row)(const float *s, int64_t n, ISA(row) row, int64_t k)
 {
 	while (n > 0) {
@@ -120,8 +120,8 @@ static void ISA(half_pack_adjacent)(const operand *o, const float *src, int64_t 
 	}
 }
 
-// Makes pairs of two rows of width values, the first of a pair in the lower half; a second row of null is zeros. low gets the
-// pairs of second parts where it is not null.
+// Interleaves two rows of width values, with the values of the first row in the lower halves; a second row of null is zeros. If low is
+// not null, it gets the pairs of second parts.
 static inline void ISA(pair_rows)(const float *first, const float *second, int64_t width, uint32_t *to, uint32_t *low)
 {
 	for (int64_t j = 0; j < width; j += VL) {
@@ -142,7 +142,7 @@ static inline void ISA(pair_rows)(const float *first, const float *second, int64
 	}
 }
 
-// Makes the pairs of one step of rows [k][width], of which k are left: [parts][HALF_PAIRS][width].
+// Makes the pairs of one step of rows [k][width], of which k remain: [parts][HALF_PAIRS][width].
 static void ISA(pair_step)(const float *s, int64_t k, int64_t width, int64_t parts, uint32_t *to)
 {
 	uint32_t *low = parts == 1 ? 0 : to + HALF_PAIRS * width;
@@ -232,7 +232,7 @@ static void ISA(half_store)(const float *sums, int64_t rows, const ISA(columns) 
 	}
 }
 
-// Sweeps the panels of rows that are packed at a over one panel of columns, for kc values of the contraction.
+// Multiplies the panels of rows packed at a with one panel of columns, for kc values of the contraction.
 static void ISA(half_sweep)(const product *q, const half_tiles *t, int64_t m0, int64_t m1, const ISA(columns) *n, int64_t kc, const half *a,
 	const half *b, float *c, const int64_t *row, int add)
 {

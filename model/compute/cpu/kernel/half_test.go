@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// toHalf cuts values down to bfloat16 and returns them.
+// toHalf truncates values to bfloat16 and returns them.
 func toHalf(x []float32) []float32 {
 	for i, v := range x {
 		x[i] = math.Float32frombits(math.Float32bits(v) &^ 0xffff)
@@ -23,14 +23,14 @@ func toHalf(x []float32) []float32 {
 	return x
 }
 
-// withHalf makes products of bfloat16 use a set while f runs, whatever their shapes.
+// withHalf makes products of bfloat16 use a set while f runs, regardless of their shapes.
 func withHalf(set int, f func()) {
 	forcedHalf.Store(int32(set) + 1)
 	defer forcedHalf.Store(0)
 	f()
 }
 
-// probeEnv makes the test binary try a set, which kills it where the processor has no such instructions.
+// probeEnv makes the test binary try a set, which kills the process if the processor does not have the instructions.
 const probeEnv = "KERNEL_TEST_HALF_SET"
 
 func TestHalfProbe(t *testing.T) {
@@ -49,7 +49,7 @@ func TestHalfProbe(t *testing.T) {
 	}
 }
 
-// runsHalf says whether a set works here, announced or not: some hypervisors hide what the processor can do.
+// runsHalf reports whether a set works on this machine even if it is not reported: some hypervisors hide features of the processor.
 var runsHalf = sync.OnceValue(func() (runs [len(halfNames)]bool) {
 	runs[halfPlain] = true
 	for set := halfPlain + 1; set < len(halfNames); set++ {
@@ -60,10 +60,10 @@ var runsHalf = sync.OnceValue(func() (runs [len(halfNames)]bool) {
 	return runs
 })
 
-// asHalves are the operands that kernels for bfloat16 multiply.
+// asHalves has the operands that kernels for bfloat16 multiply.
 var asHalves = [...]Operands{Halves, Split}
 
-// forEachHalf runs a test with each set for bfloat16 that works here, packed with each instruction set, and each kind of operands.
+// forEachHalf runs a test with each set for bfloat16 that works here, with packing by each instruction set, and each kind of operands.
 func forEachHalf(t *testing.T, test func(t *testing.T, o Operands)) {
 	for set := halfPlain; set < len(halfNames); set++ {
 		t.Run(halfNames[set], func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestHalfGemmAnyShapeAndStrides(t *testing.T) {
 	})
 }
 
-// Products that Gemm computes row by row otherwise, and those of nothing.
+// TestHalfProductsOfFew checks products that Gemm would otherwise compute row by row, and empty products.
 func TestHalfProductsOfFew(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
@@ -171,7 +171,7 @@ func TestHalfNaNAndInf(t *testing.T) {
 		for _, m := range []int{5, 13, 40} {
 			g := halfGemm(dense(m, 37, 29, false, false), o)
 			g.A[0], g.A[29+3] = inf, nan
-			g.B[5], g.B[6], g.B[7] = 0, 1, -1 // row 0 of B meets A's infinity
+			g.B[5], g.B[6], g.B[7] = 0, 1, -1 // row 0 of B is multiplied by A's infinity
 			p.Gemm(g)
 			if got := g.C[5]; got == got {
 				t.Errorf("inf·0 gave %v", got)
@@ -184,14 +184,14 @@ func TestHalfNaNAndInf(t *testing.T) {
 					t.Fatalf("a NaN in row 1 gave C[1, %d] = %v", j, got)
 				}
 				if got := float64(g.C[2*37+j]); math.IsNaN(got) || math.IsInf(got, 0) {
-					t.Fatalf("row 2 knows no NaN, but C[2, %d] = %v", j, got)
+					t.Fatalf("row 2 has no NaN, but C[2, %d] = %v", j, got)
 				}
 			}
 		}
 	})
 }
 
-// splitOf is what the packing makes of a value: the nearest bfloat16, and that of the rest.
+// splitOf returns the two parts of a packed value: the nearest bfloat16, and that of the remainder.
 func splitOf(x float32) (high, low float32) {
 	nearest := func(x float32) float32 {
 		bits := math.Float32bits(x)
@@ -203,7 +203,7 @@ func splitOf(x float32) (high, low float32) {
 	return high, nearest(x - high)
 }
 
-// A product with 1 gives the sum of both parts of a value back, whatever the value, and these leave out up to 2⁻¹⁶ of it.
+// TestSplitParts checks that a product with 1 returns the sum of both parts of any value, which omits up to 2⁻¹⁶ of it.
 func TestSplitParts(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
@@ -228,7 +228,7 @@ func TestSplitParts(t *testing.T) {
 				g.B[i*k+i] = 1
 			}
 			p.Gemm(g)
-			const denormal = 0x1p-126 // parts below may be taken for zero
+			const denormal = 0x1p-126 // smaller parts may be treated as zero
 			for i := range m {
 				for j := range k {
 					x := g.A[i*g.ARow+j*g.ACol]
@@ -248,7 +248,7 @@ func TestSplitParts(t *testing.T) {
 
 func abs32(x float32) float32 { return float32(math.Abs(float64(x))) }
 
-// Denormal operands and results count, or are zero.
+// TestHalfDenormals checks that denormal operands and results are either exact or zero.
 func TestHalfDenormals(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
@@ -267,7 +267,7 @@ func TestHalfDenormals(t *testing.T) {
 	})
 }
 
-// Sums are rounded to the nearest float32, ties to even.
+// TestHalfTies checks that sums are rounded to the nearest float32, ties to even.
 func TestHalfTies(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
@@ -291,7 +291,7 @@ func TestHalfTies(t *testing.T) {
 
 func TestHalfAllocatesNothing(t *testing.T) {
 	if raceDetector {
-		t.Skip("under the race detector kept memory is forgotten on purpose")
+		t.Skip("the race detector drops kept memory on purpose")
 	}
 	p := NewPool(1)
 	defer p.Close()
@@ -317,7 +317,7 @@ func TestHalfChoice(t *testing.T) {
 				if speed := halfSpeed(set, o); !(speed > 0) {
 					t.Errorf("%s is %g times as fast as float32", halfNames[set], speed)
 				} else {
-					t.Logf("%s, announced or not: %.2f times as fast as float32", halfNames[set], speed)
+					t.Logf("%s, whether reported or not: %.2f times as fast as float32", halfNames[set], speed)
 				}
 			}
 		}
@@ -327,7 +327,7 @@ func TestHalfChoice(t *testing.T) {
 	}
 	setOf := func(o Operands) int { set, _ := o.set(); return set }
 	if _, ok := ForceHalf("none such"); ok {
-		t.Error("an unknown set is found")
+		t.Error("an unknown set was accepted")
 	}
 	undo, ok := ForceHalf(halfNames[halfPlain])
 	if !ok || setOf(Halves) != halfPlain || setOf(Split) != halfPlain {
@@ -335,14 +335,14 @@ func TestHalfChoice(t *testing.T) {
 	}
 	undo()
 	if setOf(Halves) != ForHalves().set || setOf(Split) != ForSplit().set {
-		t.Error("the choice is not what holds again")
+		t.Error("the choice was not restored")
 	}
 	if setOf(Exact) != halfNone {
-		t.Error("operands of float32 go to a kernel for bfloat16")
+		t.Error("float32 operands use a kernel for bfloat16")
 	}
 }
 
-// Products that gain less than packing costs stay with float32's kernels, and those in which most of a tile would be empty.
+// TestHalfPays checks that products that gain less than packing costs stay in float32, and so do those that leave most of a tile empty.
 func TestHalfPays(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k, set int
@@ -362,8 +362,8 @@ func TestHalfPays(t *testing.T) {
 	}
 }
 
-// What float32's kernels and each set for bfloat16 give, the products of the paper's layers and matrices alike. A set that the
-// processor does not announce is tried all the same.
+// BenchmarkHalf compares the float32 kernels with each set for bfloat16, on the products of the paper's layers and on matrices. It also tries sets
+// that the processor does not report.
 func BenchmarkHalf(b *testing.B) {
 	p := benchPool()
 	for set, name := range halfNames {

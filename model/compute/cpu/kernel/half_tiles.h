@@ -1,5 +1,5 @@
-// A block of up to 2 x 2 tiles of 16 x 16 sums, of one or three products. TILE_LOAD, TILE_DOT, TILE_STORE and TILE_ZERO are the processor's or half.c's own;
-// TILES declares the latter's registers: 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B.
+// A block of up to 2 x 2 tiles of 16 x 16 sums, of one or three products. TILE_LOAD, TILE_DOT, TILE_STORE and TILE_ZERO are instructions or
+// functions of half.c; TILES declares the registers of the latter: 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B.
 TILE_TARGET static void TILE_NAME(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows,
 	int64_t cols)
 {

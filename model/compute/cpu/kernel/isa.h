@@ -1,5 +1,5 @@
-// Compiles the file named by BODY once for each instruction set. In it VL is the number of floats in a vector, and
-// ISA(name) gives a function the set's suffix.
+// Compiles the file named by BODY once for each instruction set. In that file, VL is the number of floats in a vector, and
+// ISA(name) adds the set's suffix to a name.
 #define ISA_JOIN(a, b) a##_##b
 #define ISA_NAME(a, b) ISA_JOIN(a, b)
 #define ISA(name) ISA_NAME(name, SET)

@@ -1,5 +1,5 @@
-// Functions of vectors of floats for one instruction set: within a few units in the last place, NaN and infinities as
-// IEEE 754 and C say. See isa.h.
+// Functions of vectors of floats for one instruction set: accurate to a few units in the last place, with NaN and infinities as
+// in IEEE 754 and C. See isa.h.
 #define V static inline vf
 #define SPLAT(x) ((x) - (vf){0}) // keeps the sign of zero
 #define BITS(x) ((vi)(x))
@@ -28,7 +28,7 @@ V ISA(vsqrt)(vf x)
 }
 #endif
 
-// A NaN on either side gives NaN.
+// The result is NaN if either operand is NaN.
 V ISA(vmax)(vf x, vf y) { return ISA(pick)((x > y) | (x != x), x, y); }
 V ISA(vmin)(vf x, vf y) { return ISA(pick)((x < y) | (x != x), x, y); }
 
@@ -39,7 +39,7 @@ V ISA(vround)(vf x)
 	return ISA(pick)(a < 8388608.0f, ISA(with_sign)(r, x), x);
 }
 
-// Rounds to the nearest bfloat16, the upper half of a float, ties to even; a NaN stays one.
+// Rounds to the nearest bfloat16, the upper half of a float, ties to even; NaN stays NaN.
 V ISA(vround_bf16)(vf x)
 {
 	vi number = BITS(x) & (x == x), up = number + 0x7fff + (number >> 16 & 1);
@@ -63,7 +63,7 @@ V ISA(vsign)(vf x) { return ISA(pick)((x == 0.0f) | (x != x), x, ISA(with_sign)(
 // 2^n for integers n in [-126, 127].
 V ISA(power_of_2)(vi n) { return FLOAT((n + 127) << 23); }
 
-// x * 2^n for n in [-252, 254], in two steps so that results below the normal range are right.
+// x * 2^n for n in [-252, 254], in two steps so that subnormal results are correct.
 V ISA(scale)(vf x, vi n)
 {
 	vi half = n >> 1;
@@ -92,7 +92,7 @@ V ISA(exp_tail)(vf r)
 V ISA(vexp)(vf x)
 {
 	vi n;
-	vf c = ISA(pick)(x > -104.0f, x, SPLAT(-104.0f)); // NaN becomes a number here and is put back below
+	vf c = ISA(pick)(x > -104.0f, x, SPLAT(-104.0f)); // NaN becomes a number here and is restored below
 	vf r = ISA(reduce_exp)(ISA(pick)(c < 89.0f, c, SPLAT(89.0f)), &n);
 	vf y = ISA(scale)((ISA(exp_tail)(r) * r * r + r) + 1.0f, n);
 	return ISA(pick)(x != x, x, y);
@@ -104,7 +104,7 @@ V ISA(vexpm1)(vf x)
 	vf c = ISA(pick)(x > -18.0f, x, SPLAT(-18.0f));
 	vf r = ISA(reduce_exp)(ISA(pick)(c < 89.0f, c, SPLAT(89.0f)), &n);
 	vf p = ISA(exp_tail)(r) * r * r + r;
-	vi few = (n & (n < 64)) | ((n >= 64) & 64); // 2^-64 is nothing beside 1
+	vi few = (n & (n < 64)) | ((n >= 64) & 64); // 2^-64 is negligible compared with 1
 	vf y = ISA(scale)(p + (1.0f - ISA(power_of_2)(-few)), n);
 	y = ISA(pick)(ISA(vabs)(x) < 1e-8f, x, y); // keeps the sign of zero
 	return ISA(pick)(x != x, x, y);
@@ -183,7 +183,7 @@ V ISA(verf)(vf x)
 	return ISA(pick)(x != x, x, ISA(pick)(t > 0.927734375f, big, small));
 }
 
-// Sine where quarter is 0, cosine where it is 1. Large and infinite arguments go to the C library.
+// Sine if quarter is 0, cosine if it is 1. Large and infinite arguments use the C library.
 static inline vf ISA(vsincos)(vf x, int quarter)
 {
 	for (int i = 0; i < VL; i++)

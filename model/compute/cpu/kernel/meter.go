@@ -12,18 +12,18 @@ import (
 	"sync/atomic"
 )
 
-// Meter adds up what the threads of a pool do while it is attached. Times are in nanoseconds.
+// Meter sums up the activity of a pool's threads while it is attached. Times are in nanoseconds.
 type Meter struct {
 	Helped atomic.Int64 // processor time of the workers in work that they helped with
-	Waited atomic.Int64 // processor time of any thread that waits for others to end
-	Packed atomic.Int64 // time in packing operands of products, of all threads
+	Waited atomic.Int64 // processor time of threads that wait for others to finish
+	Packed atomic.Int64 // time spent packing operands of products, on all threads
 	FLOPs  atomic.Int64 // additions and multiplications of products
 }
 
-// Measure attaches a meter to the pool, or none. One at a time counts; a pool that is measured computes a little slower.
+// Measure attaches a meter to the pool, or detaches it if m is nil. Only one meter counts at a time; a measured pool is slightly slower.
 func (p *Pool) Measure(m *Meter) { p.meter.Store(m) }
 
-// ThreadTime is the processor time of the calling thread in nanoseconds; a goroutine that takes differences is locked to it.
+// ThreadTime returns the processor time of the calling thread in nanoseconds. To take differences, a goroutine must be locked to its thread.
 func ThreadTime() int64 { return int64(C.thread_time()) }
 
 // measured runs f on a locked thread and returns its processor time.

@@ -5,16 +5,16 @@ package kernel
 */
 import "C"
 
-// Op is an operation of a program, element by element. Unless said otherwise it takes and gives floats; a NaN operand
-// gives NaN.
+// Op is an element-wise operation of a program. Unless stated otherwise, it takes and returns floats, and returns NaN if an operand
+// is NaN.
 type Op int32
 
-// The operations. A mask is what comparisons give: true or false.
+// The operations. Comparisons return a mask: true or false.
 const (
 	Copy     Op = C.OP_COPY // of a float or a mask
 	Neg      Op = C.OP_NEG
 	Abs      Op = C.OP_ABS
-	Sign     Op = C.OP_SIGN // −1, 1, or the zero that it is given
+	Sign     Op = C.OP_SIGN // −1, 1, or the operand if it is a zero
 	Exp      Op = C.OP_EXP
 	Expm1    Op = C.OP_EXPM1
 	Log      Op = C.OP_LOG
@@ -29,7 +29,7 @@ const (
 	Floor    Op = C.OP_FLOOR
 	Ceil     Op = C.OP_CEIL
 	Round    Op = C.OP_ROUND     // ties to even
-	IsFinite Op = C.OP_IS_FINITE // gives a mask
+	IsFinite Op = C.OP_IS_FINITE // returns a mask
 	Not      Op = C.OP_NOT       // of a mask
 	ToFloat  Op = C.OP_TO_FLOAT  // 1 where a mask is true, 0 elsewhere
 	ToMask   Op = C.OP_TO_MASK   // true where a float is not 0
@@ -48,7 +48,7 @@ const (
 	Or  Op = C.OP_OR
 	Xor Op = C.OP_XOR
 
-	Equal        Op = C.OP_EQUAL // of floats, as the further comparisons; each gives a mask
+	Equal        Op = C.OP_EQUAL // of floats, as are the other comparisons; each returns a mask
 	NotEqual     Op = C.OP_NOT_EQUAL
 	Greater      Op = C.OP_GREATER
 	GreaterEqual Op = C.OP_GREATER_EQUAL
@@ -57,10 +57,10 @@ const (
 
 	Select Op = C.OP_SELECT // the second operand where the first, a mask, is true, else the third
 	Clamp  Op = C.OP_CLAMP  // min(max(second, first), third): lower bound, value, upper bound
-	FMA    Op = C.OP_FMA    // first·second + third; rounded once where the processor can
+	FMA    Op = C.OP_FMA    // first·second + third; rounded once if the processor supports it
 )
 
-// Operands is how many values an operation takes.
+// Operands returns the number of operands of an operation.
 func (op Op) Operands() int {
 	switch {
 	case op < Copy || op > FMA:
@@ -73,7 +73,7 @@ func (op Op) Operands() int {
 	return 3
 }
 
-// kind is what a value of a program is.
+// kind is the kind of a value of a program.
 type kind uint8
 
 const (
@@ -82,7 +82,7 @@ const (
 	either
 )
 
-// takes is what operand i must be.
+// takes returns the required kind of operand i.
 func (op Op) takes(i int) kind {
 	switch {
 	case op == Copy || op == Select && i > 0:
@@ -93,7 +93,7 @@ func (op Op) takes(i int) kind {
 	return float
 }
 
-// gives is what an operation on operands of these kinds results in.
+// gives returns the kind of an operation's result for operands of these kinds.
 func (op Op) gives(operands []kind) kind {
 	switch {
 	case op == Copy:
@@ -106,7 +106,7 @@ func (op Op) gives(operands []kind) kind {
 	return float
 }
 
-// cost is about how long a block takes, in additions.
+// cost returns the approximate time of a block, in additions.
 func (op Op) cost() int {
 	switch op {
 	case Exp, Expm1, Log, Tanh, Logistic, Erf, Sin, Cos:

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// random returns n floats between −1 and 1 that depend on the seed alone.
+// random returns n floats between −1 and 1 that depend only on the seed.
 func random(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	out := make([]float32, n)
@@ -32,7 +32,7 @@ func forEachSet(t *testing.T, test func(t *testing.T)) {
 	selectSet(len(sets) - 1)
 }
 
-// closeTo is close32 with what the operands leave out.
+// closeTo is close32 with an allowance for what the operands omit.
 func closeTo(o Operands, got float32, want, scale float64) bool {
 	if o == Split && !math.IsNaN(want) && !math.IsInf(want, 0) {
 		return math.Abs(float64(got)-want) <= (4e-6+splitLeaves)*scale+1e-30
@@ -40,11 +40,11 @@ func closeTo(o Operands, got float32, want, scale float64) bool {
 	return close32(got, want, scale)
 }
 
-// splitLeaves is what a product of operands that are two bfloat16 parts each leaves out of a term at most: a part is at most 2⁻⁸ of the
-// one before it, so that the low parts' product is up to 2⁻¹⁶, and so is what remains of either operand.
+// splitLeaves is the maximum relative error of a term if each operand is split into two bfloat16 parts: a part is at most 2⁻⁸ of the
+// previous one, so the product of the low parts is up to 2⁻¹⁶, and so is the remainder of either operand.
 const splitLeaves = 3 * 0x1p-16
 
-// close32 says whether a float32 result is the float64 truth within the rounding of a sum whose terms' absolute values
+// close32 reports whether a float32 result equals the float64 value within the rounding of a sum whose terms' absolute values
 // add up to scale.
 func close32(got float32, want, scale float64) bool {
 	if math.IsNaN(want) {
@@ -56,7 +56,7 @@ func close32(got float32, want, scale float64) bool {
 	return math.Abs(float64(got)-want) <= 4e-6*scale+1e-30
 }
 
-// naiveGemm is C and the sums of the absolute terms, in float64.
+// naiveGemm returns an element of the product and the sum of the absolute terms, in float64.
 func naiveGemm(g Gemm, batch, i, j int) (sum, scale float64) {
 	for k := range g.K {
 		x := float64(g.A[batch*g.ABatch+i*g.ARow+k*g.ACol]) * float64(g.B[batch*g.BBatch+k*g.BRow+j*g.BCol])
@@ -89,7 +89,7 @@ func checkGemm(t failer, p *Pool, g Gemm) {
 	}
 	for at, ok := range touched {
 		if !ok && g.C[at] != before[at] {
-			t.Fatalf("C[%d] lies outside the matrix and changed\n%+v", at, shapeOf(g))
+			t.Fatalf("C[%d] is outside the matrix but changed\n%+v", at, shapeOf(g))
 		}
 	}
 }
@@ -99,7 +99,7 @@ func shapeOf(g Gemm) Gemm {
 	return g
 }
 
-// naiveConv is one output of a convolution, and the sum of the absolute terms, in float64.
+// naiveConv returns one output of a convolution and the sum of the absolute terms, in float64.
 func naiveConv(s ConvSpec, input, kernel []float32, b, o int, at []int) (sum, scale float64) {
 	groups := s.Groups * s.BatchGroups
 	group := o / (s.OutChannels / groups)
@@ -178,7 +178,7 @@ func checkConv(t failer, p *Pool, spec ConvSpec) {
 	}
 	for i, ok := range touched {
 		if !ok && output[i] != before[i] {
-			t.Fatalf("float %d lies outside the output and changed\n%+v", i, spec)
+			t.Fatalf("float %d is outside the output but changed\n%+v", i, spec)
 		}
 	}
 }
@@ -189,7 +189,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// cpuTime is what the process has computed so far, on all threads: on a busy machine it tells more than the clock.
+// cpuTime returns the processor time of the process, on all threads; on a busy machine it is more meaningful than wall time.
 func cpuTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -198,7 +198,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// rate runs a benchmark and reports units of work, in thousand millions per second of the clock and of one core's time.
+// rate runs a benchmark and reports units of work, in billions per second of wall time and of one core's time.
 func rate(b *testing.B, unit string, work float64, run func()) {
 	run()
 	cpu := cpuTime()

@@ -5,11 +5,11 @@ package kernel
 */
 import "C"
 
-// pairing is a convolution whose outputs stand for two that lie side by side: their channels together fill a vector, where those of one
-// fill at most half. Its kernel holds the convolution's twice, the second time a stride further right.
+// pairing is a convolution in which each output stands for two adjacent ones: their channels together fill a vector, while those of a
+// single output fill at most half. Its kernel contains the original kernel twice, the second time shifted right by one stride.
 type pairing struct{ of, wide ConvSpec }
 
-// planPairs computes outputs in pairs where that is possible and takes fewer vectors.
+// planPairs computes outputs in pairs if that is possible and takes fewer vectors.
 func (c *Conv) planPairs() error {
 	p, ok := c.pair()
 	if !ok {
@@ -21,7 +21,7 @@ func (c *Conv) planPairs() error {
 		return err
 	}
 	w, err := wide.planWindows(&p, halfNone)
-	if err != nil || w == nil || 10*w.flops > 19*c.direct.flops { // a pair sees more than one output does
+	if err != nil || w == nil || 10*w.flops > 19*c.direct.flops { // a pair uses more taps than one output
 		return err
 	}
 	w.flops = c.direct.flops
@@ -29,7 +29,7 @@ func (c *Conv) planPairs() error {
 	return nil
 }
 
-// pair is the convolution of pairs, where windows are read and the outputs of a pair are adjacent floats.
+// pair returns the convolution of pairs, if windows are read directly and the outputs of a pair are adjacent floats.
 func (c *Conv) pair() (p pairing, ok bool) {
 	s, n := c.spec, c.spec.OutChannels
 	if c.direct == nil || n <= C.FEW_COLS || 2*n > vectorFloats() || c.out[1]%2 != 0 || s.KernelDilation[1] != 1 ||
@@ -45,7 +45,7 @@ func (c *Conv) pair() (p pairing, ok bool) {
 	return pairing{s, w}, true
 }
 
-// lanes are the bits of the columns that see a tap: the left output sees those of the convolution, the right one those a stride further right.
+// lanes returns the bits of the columns that use a tap: the left output uses those of the convolution, the right one those shifted right by one stride.
 func (p *pairing) lanes(tap int) (bits C.int64_t) {
 	n := p.of.OutChannels
 	if tap < p.of.Kernel[1] {
@@ -57,7 +57,7 @@ func (p *pairing) lanes(tap int) (bits C.int64_t) {
 	return bits
 }
 
-// floats is how many floats the kernel of pairs has.
+// floats returns the size of the kernel of pairs, in floats.
 func (p *pairing) floats() int { return p.wide.Kernel[0] * p.wide.KernelStrides.Spatial[0] }
 
 // widen writes the kernel of pairs.

@@ -11,49 +11,49 @@ import (
 	"time"
 )
 
-// Pool is a fixed number of threads that compute. It may be used by several goroutines at once: a call takes the workers
-// that are free and computes the rest itself, so a call inside a call never waits for a thread that it holds.
+// Pool is a fixed number of compute threads. Several goroutines may use it concurrently: a call uses the workers
+// that are free and computes the rest itself, so a nested call never waits for a thread that its own caller holds.
 type Pool struct {
 	threads int
 	tickets chan *work
 	closed  chan struct{}
-	ended   atomic.Bool // closed, for those who do not sleep
+	ended   atomic.Bool // closed, for workers that are not sleeping
 	works   sync.Pool   // of *work
 	scratch scratches
 	meter   atomic.Pointer[Meter]
-	caller  turn // of whoever calls Run
+	caller  turn // of the goroutine that calls Run
 
-	simulation *simulation // nil where threads are real
+	simulation *simulation // nil if threads are real
 }
 
-// chunksPerThread is how many ranges a thread gets on average: more of them even out a slow core, fewer cost less.
+// chunksPerThread is the number of ranges per thread: more of them compensate for a slow core, fewer have less overhead.
 const chunksPerThread = 4
 
-// idleSpins is how often an idle worker looks for work before it sleeps: some 0.6 ms, longer than what a step of a program
-// that one thread computes. It looks at the length of a channel, which costs a third of what receiving nothing does. To wake a
-// thread that sleeps takes up to 0.1 ms on a virtual machine, as long as many a step.
+// idleSpins is how often an idle worker checks for work before it sleeps: for about 0.6 ms, longer than a step of a program
+// that only one thread computes. It checks the length of a channel, which takes a third of the time of a non-blocking receive. Waking a
+// sleeping thread takes up to 0.1 ms on a virtual machine, as long as many steps.
 const idleSpins = 100_000
 
 var cores = runtime.GOMAXPROCS(0)
 
-// Cores is how many cores Go might use when the program started, as the environment or a cgroup says.
+// Cores returns the number of cores that Go could use when the program started, according to the environment or a cgroup.
 func Cores() int { return cores }
 
-// Spare gives Go one more processor than cores, without a thread to compute on it. A program that computes calls it once, before all
-// else. Where all of Go's processors are busy, Go takes that of a thread which has been in C for 20 µs; coming back from C then means to
-// wait for another.
+// Spare gives Go one more processor than there are cores, but no thread to compute on it. A program that computes calls it once at
+// startup. If all of Go's processors are busy, Go takes away that of a thread that has been in C for 20 µs; when the thread returns from
+// C, it must wait for another one.
 func Spare() { runtime.GOMAXPROCS(cores + 1) }
 
-// turn is when a goroutine that computes last gave way to others, in time since the program started.
+// turn records when a computing goroutine last yielded, as time since the program started.
 type turn struct{ at atomic.Int64 }
 
-// slice is how long a goroutine computes before it gives way. After 10 ms Go's scheduler would make it, every 20 µs anew while it is in C:
-// by a signal, and by taking its processor, on the very core that it computes on. That took a tenth of a training's time.
+// slice is how long a goroutine computes before it yields. After 10 ms, Go's scheduler would preempt it, and again every 20 µs while it is
+// in C: with a signal and by taking away its processor, using time of the compute cores. This took a tenth of the training time.
 const slice = 4 * time.Millisecond
 
 var start = time.Now()
 
-// giveWay lets other goroutines run once a slice is over.
+// giveWay lets other goroutines run if the slice is over.
 func (t *turn) giveWay() {
 	if now := time.Since(start); now-time.Duration(t.at.Load()) >= slice {
 		t.at.Store(int64(now))
@@ -61,8 +61,8 @@ func (t *turn) giveWay() {
 	}
 }
 
-// NewPool makes a pool of the given number of threads, the calling goroutine counted; fewer than one means one for each
-// core that Go may use.
+// NewPool returns a pool with the given number of threads, including the calling goroutine; if threads is less than one, it has one for
+// each core that Go may use.
 func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = cores
@@ -80,7 +80,7 @@ var shared struct {
 	pools map[int]*Pool
 }
 
-// Shared returns the process's pool of that many threads (fewer than one: one for each core), and makes it on first use.
+// Shared returns the process's pool with that many threads (one per core if less than one), and creates it on first use.
 func Shared(threads int) *Pool {
 	if threads < 1 {
 		threads = cores
@@ -98,33 +98,33 @@ func Shared(threads int) *Pool {
 	return p
 }
 
-// Threads is how many threads compute, the caller's counted.
+// Threads returns the number of compute threads, including the caller.
 func (p *Pool) Threads() int { return p.threads }
 
-// Close ends the workers. Calls to Run, during it and after, compute on the caller alone. It is called once.
+// Close ends the workers. Calls to Run during and after it compute on the caller only. Close must be called only once.
 func (p *Pool) Close() {
 	p.ended.Store(true)
 	close(p.closed)
 }
 
 // Run calls fn on contiguous ranges that cover [0, n) without overlap, in parallel, and returns when all are done. The
-// ranges depend only on n, grain and the number of threads; each holds at least grain indices where n does. A panic in fn
-// is raised again here, once every range has ended.
+// ranges depend only on n, grain and the number of threads; each has at least grain indices if n does. If fn panics, Run panics
+// once every range has ended.
 func (p *Pool) Run(n, grain int, fn func(lo, hi int)) { p.run(n, grain, funcTask(fn)) }
 
-// task is what a pool shares out; a pointer to a kept struct, so that a step allocates nothing.
+// task is work that a pool divides; it is a pointer to a reused struct, so that a step allocates nothing.
 type task interface{ do(lo, hi int) }
 
 type funcTask func(lo, hi int)
 
 func (f funcTask) do(lo, hi int) { f(lo, hi) }
 
-// work is one call of run: its task, and how far it is.
+// work is one call of run: its task and its progress.
 type work struct {
 	task     task
 	ranges   ranges
-	next     atomic.Int64 // the first chunk that nobody took
-	done     atomic.Int64 // chunks that ended
+	next     atomic.Int64 // the first chunk that is not taken
+	done     atomic.Int64 // chunks that have ended
 	holders  atomic.Int64 // goroutines and tickets that still point here
 	failure  atomic.Pointer[failure]
 	finished chan struct{}
@@ -136,19 +136,19 @@ type failure struct {
 	stack []byte
 }
 
-// Panic is what Run raises when a range panicked on another goroutine: the value, and the stack where it happened.
+// Panic is the panic value of Run if one of several ranges panicked: the original value, and the stack of the panic.
 type Panic struct {
 	Value any
 	Stack []byte
 }
 
-// Error says what the range panicked with, and where.
+// Error returns the value and the stack of the panic.
 func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
-// Unwrap is the panic's value where that is an error.
+// Unwrap returns the panic's value if it is an error.
 func (p *Panic) Unwrap() error { err, _ := p.Value.(error); return err }
 
-// Chunks is how many ranges Run makes of [0, n).
+// Chunks returns the number of ranges into which Run divides [0, n).
 func (p *Pool) Chunks(n, grain int) int {
 	if n <= 0 {
 		return 0
@@ -163,11 +163,11 @@ func (p *Pool) Chunks(n, grain int) int {
 	return chunks
 }
 
-// ranges divide [0, n). They get smaller by rounds of as many ranges as there are threads, so that threads that began at different times, or
-// compute at different speeds, end nearly together; where the last would hold fewer than grain indices, all are equal.
+// ranges divides [0, n). Ranges get smaller in rounds, each with as many ranges as there are threads, so that threads that start at
+// different times, or compute at different speeds, end almost together. If the last would have fewer than grain indices, all are equal.
 type ranges struct{ n, chunks, grain, threads int }
 
-// at is where range i begins.
+// at returns the start of range i.
 func (r ranges) at(i int) int {
 	all := r.weight(r.chunks)
 	if r.n < all*max(r.grain, 1) {
@@ -176,7 +176,7 @@ func (r ranges) at(i int) int {
 	return r.n * r.weight(i) / all
 }
 
-// weight is that of the first i ranges: those of the last round weigh 1, those of the round before 2.
+// weight returns the total weight of the first i ranges: those of the last round weigh 1, those of the round before 2, and so on.
 func (r ranges) weight(i int) int {
 	rounds, full := (r.chunks+r.threads-1)/r.threads, i/r.threads
 	return r.threads*full*(2*rounds-full+1)/2 + i%r.threads*(rounds-full)
@@ -188,7 +188,7 @@ func (p *Pool) run(n, grain int, t task) {
 	}
 }
 
-// runChunks shares [0, n) out in as many ranges.
+// runChunks divides [0, n) into exactly that many ranges.
 func (p *Pool) runChunks(n, chunks int, t task) { p.runRanges(ranges{n, chunks, 1, p.threads}, t) }
 
 func (p *Pool) runRanges(r ranges, t task) {
@@ -220,7 +220,7 @@ func (p *Pool) runRanges(r ranges, t task) {
 	}
 }
 
-// invite offers the work to as many helpers, without waiting for any.
+// invite offers the work to up to that many helpers, without waiting for any.
 func (p *Pool) invite(w *work, helpers int) {
 	for range helpers {
 		w.holders.Add(1)
@@ -242,7 +242,7 @@ func (p *Pool) release(w *work) {
 	p.works.Put(w)
 }
 
-// help is a worker's life: take a ticket, compute chunks of it until none is left.
+// help is the loop of a worker: take a ticket and compute chunks of it until none is left.
 func (p *Pool) help() {
 	closed := false
 	defer func() {
@@ -262,7 +262,7 @@ func (p *Pool) assist(w *work, t *turn) {
 	w.help(t, p.meter.Load())
 }
 
-// ticket waits for work, at first without sleeping: within a step the next call comes soon.
+// ticket waits for work, at first without sleeping, because within a step the next call comes soon.
 func (p *Pool) ticket() *work {
 	for spin := 0; spin < idleSpins && !p.ended.Load(); spin++ {
 		if len(p.tickets) == 0 {
@@ -283,7 +283,7 @@ func (p *Pool) ticket() *work {
 }
 
 // help computes chunks until all are taken, and yields between them. A meter counts each chunk before the chunk counts as done, so
-// that its time belongs to the step that it is part of.
+// that its time is attributed to the step that it belongs to.
 func (w *work) help(t *turn, m *Meter) {
 	for {
 		i := int(w.next.Add(1)) - 1
@@ -295,10 +295,10 @@ func (w *work) help(t *turn, m *Meter) {
 	}
 }
 
-// errExit is the failure of a task that ended its goroutine, as testing's FailNow does.
+// errExit is the failure of a task that ended its goroutine, as FailNow of package testing does.
 var errExit = errors.New("a range of Pool.Run called runtime.Goexit")
 
-// chunk computes a range; however that ends, it counts, and the last one wakes the caller.
+// chunk computes a range. Even if it panics, the range counts as done; the last one wakes the caller.
 func (w *work) chunk(lo, hi int, m *Meter) {
 	returned := false
 	defer func() {

@@ -41,7 +41,7 @@ func TestRunCoversEveryIndexOnce(t *testing.T) {
 	}
 }
 
-// Ranges follow each other without a gap, none is smaller than the grain, and those that get smaller do so by rounds.
+// TestRanges checks that ranges follow each other without a gap, none is smaller than the grain, and those that get smaller do so in rounds.
 func TestRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Pool{threads: rapid.IntRange(1, 40).Draw(t, "threads")}
@@ -62,7 +62,8 @@ func TestRanges(t *testing.T) {
 	})
 }
 
-// Panels fall into groups of at most one more than the others, as many as are wanted, or half, or twice; no other number of them ends sooner.
+// TestEvenDivisions checks that panels are divided into groups whose sizes differ by at most one, and that no number of groups from half to
+// twice the wanted one finishes sooner.
 func TestEvenDivisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units, panels, threads := rapid.IntRange(1, 300).Draw(t, "units"), rapid.IntRange(1, 60).Draw(t, "panels"), rapid.IntRange(2, 40).Draw(t, "threads")
@@ -120,7 +121,7 @@ func TestRunRangesAreTheSameEachTime(t *testing.T) {
 		}
 		for r := range got {
 			if !want[r] {
-				t.Fatalf("range %v was not there before", r)
+				t.Fatalf("range %v is new", r)
 			}
 		}
 	}
@@ -151,7 +152,7 @@ func TestRunRaisesPanics(t *testing.T) {
 	}
 }
 
-// A range that ends its goroutine fails the call, whichever thread it ran on, and the pool keeps its workers.
+// TestRunSurvivesGoexit checks that a range that ends its goroutine fails the call, whichever thread it ran on, and that the pool keeps its workers.
 func TestRunSurvivesGoexit(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p := NewPool(3)
@@ -164,7 +165,7 @@ func TestRunSurvivesGoexit(t *testing.T) {
 		}()
 		<-ended
 	}
-	for len(p.tickets) > 0 { // of calls that ended early
+	for len(p.tickets) > 0 { // tickets of calls that ended early
 		time.Sleep(time.Millisecond)
 	}
 	var here sync.WaitGroup
@@ -181,7 +182,7 @@ func TestRunSurvivesGoexit(t *testing.T) {
 	})
 }
 
-// Callers at once, on two pools, in each other, with panics and while a pool closes: every call returns, and visits all.
+// TestRunNeverHangs checks concurrent and nested calls, on two pools, with panics and while a pool closes: every call returns and visits all indices.
 func TestRunNeverHangs(t *testing.T) {
 	pools := []*Pool{NewPool(2), NewPool(5)}
 	within(t, 30*time.Second, func() {
@@ -202,7 +203,7 @@ func TestRunNeverHangs(t *testing.T) {
 	pools[1].Close()
 }
 
-// stress runs on one of the pools, to some depth on others inside of that; one range in 200 panics.
+// stress runs on one of the pools, with nested calls on others up to some depth; one range in 200 panics.
 func stress(t *testing.T, pools []*Pool, seed uint64, depth int) {
 	n, visited, failed := 1+int(seed%97), atomic.Int64{}, atomic.Bool{}
 	defer func() {
@@ -223,7 +224,7 @@ func stress(t *testing.T, pools []*Pool, seed uint64, depth int) {
 	})
 }
 
-// within fails with the stacks of all goroutines where fn takes longer.
+// within fails with the stacks of all goroutines if fn takes longer than limit.
 func within(t *testing.T, limit time.Duration, fn func()) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -238,7 +239,7 @@ func within(t *testing.T, limit time.Duration, fn func()) {
 
 func TestSharedPools(t *testing.T) {
 	if first, again := Shared(2), Shared(2); first != again || first == Shared(3) || Shared(0).Threads() < 1 {
-		t.Error("there is one shared pool for each number of threads")
+		t.Error("want one shared pool per number of threads")
 	}
 }
 
@@ -254,7 +255,7 @@ var benchThreads = flag.Int("threads", 2, "threads of the pool that benchmarks u
 
 func benchPool() *Pool { return Shared(*benchThreads) }
 
-// TestComputingGivesWay has one processor for two goroutines: the one that computes lets the other run after a slice.
+// TestComputingGivesWay has one processor for two goroutines: the computing one lets the other run after a slice.
 func TestComputingGivesWay(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool(1)
@@ -264,7 +265,7 @@ func TestComputingGivesWay(t *testing.T) {
 	go ran.Store(true)
 	p.Run(1, 1, func(int, int) {
 		if !ran.Load() {
-			t.Error("a computation that is a slice old began another part before a goroutine that was ready")
+			t.Error("after a slice, the computation started another part before a ready goroutine ran")
 		}
 	})
 }

@@ -16,7 +16,7 @@ static int64_t clock_of(clockid_t id)
 
 int64_t thread_time(void) { return clock_of(CLOCK_THREAD_CPUTIME_ID); }
 
-// What measuring the packing of a part begins and ends with.
+// begin and end measure the packing time of a part.
 static inline int64_t begin(const part *w) { return w->measure ? clock_of(CLOCK_MONOTONIC) : 0; }
 static inline void end(part *w, int64_t began)
 {
@@ -121,7 +121,7 @@ void dots(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t 
 
 int vector_floats(void) { return set->vector; }
 
-// Beyond the staged lines, tiles read up to a tile's rows of windows and a vector more, which they do not use.
+// After the staged lines, tiles read up to a tile's rows of windows plus one vector, whose values they do not use.
 int64_t staged_floats(const staging *s, int64_t lines) { return (lines * s->columns + 64) * s->c + 64; }
 
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y, float *room)

@@ -34,46 +34,46 @@ import (
 	"unsafe"
 )
 
-// blockK is how much of the contraction a packed panel holds.
+// blockK is the length of the contraction in a packed panel.
 const blockK = C.BLOCK_K
 
-// packedLimit bounds the floats of one operand that are packed at a time (16 MiB).
+// packedLimit is the maximum number of floats of one operand that are packed at a time (16 MiB).
 const packedLimit = 4 << 20
 
-// serialFlops is the work below which a second thread costs more than it gives: some 2 µs of one core.
+// serialFlops is the work below which a second thread costs more than it gains: about 2 µs of one core.
 const serialFlops = 200_000
 
-// sets are the instruction sets that the kernels are compiled for, from the weakest on.
+// sets are the instruction sets for which the kernels are compiled, from the weakest to the strongest.
 var sets = [...]string{"plain", "avx2", "avx512"}
 
-// selectSet makes the kernels use another instruction set, for tests; it returns the one that holds.
+// selectSet makes the kernels use another instruction set, for tests, and returns the set in effect.
 func selectSet(set int) int { return min(int(C.select_set(C.int(set))), selectProgramSet(set)) }
 
-// axis is one digit of a product's index: its size and what a step adds to the offset in A, B and C. In a convolution
-// a step also moves the position in spatial dimension dim by move pixels; dim is -1 where it does not.
+// axis is one digit of a product's index: its size, and what a step adds to the offsets in A, B and C. In a convolution,
+// a step also moves the position in spatial dimension dim by move pixels; dim is -1 if it does not.
 type axis struct {
 	size      int
 	a, b, c   int
 	dim, move int
 }
 
-// product is a contraction as the C kernels read it.
+// product is a contraction in the form that the C kernels read.
 type product struct {
 	c       C.product
 	swapped bool // c is the transposed product: its A is the caller's B
 }
 
-// operandBase says where an operand starts, and for the patches of an image the position there and the image's extent.
+// operandBase is the start of an operand and, for patches of an image, the position there and the image's extent.
 type operandBase struct {
 	offset    int
 	pos, size [3]int // size -1: no bounds in that dimension
 }
 
-// unbounded is the base of an operand without padding.
+// unbounded returns the base of an operand without padding.
 func unbounded(offset int) operandBase { return operandBase{offset, [3]int{}, [3]int{-1, -1, -1}} }
 
-// set states the product over axes m, n and k, of A read from a; the kernel's side B has no bounds. swap states the
-// transposed product instead: the operands and the roles of m and n change places, C stays as it is.
+// set describes the product over axes m, n and k, with A read from a; the kernel's side B has no bounds. swap describes the
+// transposed product instead: the operands and the roles of m and n are exchanged, and C stays the same.
 func (q *product) set(m, n, k []axis, a, b operandBase, cOffset int, swap bool) error {
 	c := &q.c
 	c.m, c.n, c.k = C.int64_t(sizes(m)), C.int64_t(sizes(n)), C.int64_t(sizes(k))
@@ -91,7 +91,7 @@ func (q *product) set(m, n, k []axis, a, b operandBase, cOffset int, swap bool) 
 		setDigits(cols, n, false, func(x axis) int { return x.c }))
 }
 
-// halve makes the kernels of a set multiply, operands being of so many parts; halfNone reads them as float32 again.
+// halve makes the kernels of a set multiply operands with that many parts; halfNone makes the float32 kernels multiply again.
 func (q *product) halve(set, parts int) {
 	most, unit := int(C.tile_rows()), 1
 	if set != halfNone {
@@ -101,7 +101,7 @@ func (q *product) halve(set, parts int) {
 	q.c.height = C.int64_t(roundUp(panelHeight(int(q.c.m), most), unit))
 }
 
-// panelHeight is the height of as few panels as possible that are as equal as possible.
+// panelHeight returns the height of panels that are as few as possible and as equal as possible.
 func panelHeight(m, most int) int {
 	panels := max((m+most-1)/most, 1)
 	return max((m+panels-1)/panels, 1)
@@ -119,8 +119,8 @@ func setOperand(o *C.operand, x, k []axis, base operandBase, offset func(axis) i
 	return cmp.Or(setDigits(&o.x, x, spatial, offset), setDigits(&o.k, k, spatial, offset))
 }
 
-// setDigits writes axes as digits, those of size one left out and neighbours joined where one step of the outer is a
-// whole turn of the inner.
+// setDigits writes axes as digits, without those of size one; neighbors are joined if one step of the outer axis equals
+// the whole range of the inner one.
 func setDigits(to *C.axes, list []axis, spatial bool, offset func(axis) int) error {
 	to.digits = 0
 	for _, x := range list {
@@ -147,7 +147,7 @@ func setDigits(to *C.axes, list []axis, spatial bool, offset func(axis) int) err
 	return nil
 }
 
-// join makes one digit of outer and inner where that changes no offset and no position.
+// join makes outer and inner one digit if that changes no offset and no position.
 func join(outer *C.digit, inner C.digit) bool {
 	if outer.dim >= 0 || inner.dim >= 0 || outer.off != inner.off*inner.n {
 		return false
@@ -156,7 +156,7 @@ func join(outer *C.digit, inner C.digit) bool {
 	return true
 }
 
-// joinTaps makes one digit of the last two of a contraction over (taps, few channels), so that the packing sees long
+// joinTaps joins the last two digits of a contraction over (taps, few channels), so that packing reads long
 // runs: its position moves once every per = channels values.
 func joinTaps(o *C.operand) {
 	k := &o.k
@@ -179,18 +179,18 @@ func sizes(list []axis) int {
 	return n
 }
 
-// byStride orders axes by the distance of their steps in the operand that offset reads, the farthest first.
+// byStride orders axes by the distance of their steps in the operand that offset reads, the largest first.
 func byStride(list []axis, offset func(axis) int) {
 	slices.SortStableFunc(list, func(x, y axis) int { return cmp.Compare(abs(offset(y)), abs(offset(x))) })
 }
 
 func abs(x int) int { return max(x, -x) }
 
-// multiplication is a product under way on a pool. One operand is packed whole and shared by all threads, the smaller
-// one; the other is packed block by block by the thread that uses it.
+// multiplication is a product that is running on a pool. The smaller operand is packed whole and shared by all threads; the other
+// is packed block by block by the thread that uses it.
 type multiplication struct {
 	pool       *Pool
-	meter      *Meter // nil where nothing is measured
+	meter      *Meter // nil if nothing is measured
 	q          *C.product
 	a, b, c    []float32
 	accumulate bool
@@ -201,7 +201,7 @@ type multiplication struct {
 	packing    bool
 	packed     *scratch
 	k0, k1     int
-	ms, ns     int // parts that the rows and columns are split in
+	ms, ns     int // number of parts of the rows and columns
 }
 
 var multiplications keep[multiplication]
@@ -251,7 +251,7 @@ func (w *multiplication) run(p *Pool, q *product, a, b, c []float32, accumulate 
 	}
 }
 
-// split chooses how many parts the rows and columns are computed in: the streamed side first, then the shared one.
+// split chooses the numbers of parts of the rows and columns: the streamed side first, then the shared one.
 func (w *multiplication) split(threads int) {
 	parts := func(panels, least int) int {
 		return min(panels, threads*min(max(panels/(least*threads), 1), chunksPerThread))
@@ -271,11 +271,11 @@ func (w *multiplication) split(threads int) {
 	}
 }
 
-// packedPanel is what packing a panel costs a part, in products of panels.
+// packedPanel is the cost of packing a panel for a part, in products of panels.
 const packedPanel = 0.75
 
-// evenParts is ms and ns, of m panels that each part packs for itself and n that are shared, or a division into as many parts or a
-// few more that ends sooner: where parts are unequal, or some threads get one more than others.
+// evenParts returns ms and ns, for m panels that each part packs for itself and n shared panels, or a division into as many parts or
+// a few more that finishes sooner because ms and ns give unequal parts, or some threads one part more than others.
 func evenParts(m, n, ms, ns, threads int) (int, int) {
 	ends := func(ms, ns int) float64 {
 		rounds := (ms*ns + threads - 1) / threads
@@ -296,7 +296,7 @@ func evenParts(m, n, ms, ns, threads int) (int, int) {
 	return bestM, bestN
 }
 
-// stretch is how much of the contraction is packed at a time.
+// stretch returns how much of the contraction is packed at a time.
 func (w *multiplication) stretch() int {
 	per := w.np * w.cols
 	if !w.shareB {
@@ -326,7 +326,7 @@ func (w *multiplication) stage(threads int) {
 	w.pool.scratch.put(w.packed)
 }
 
-// step is what packed k is a multiple of.
+// step returns the unit of packed values of k.
 func (w *multiplication) step() int {
 	if w.half {
 		return C.HALF_STEP
@@ -334,7 +334,7 @@ func (w *multiplication) step() int {
 	return 1
 }
 
-// floats is the memory that n packed elements take.
+// floats returns the number of floats that n packed elements take.
 func (w *multiplication) floats(n int) int {
 	if w.half {
 		return n / 2 * int(w.q.parts) // panels have an even number of elements

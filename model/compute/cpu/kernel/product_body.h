@@ -10,7 +10,7 @@
 
 // ---- reading operands ----
 
-// Writes offset and spatial positions of the indices i0 .. i0+n.
+// Writes offsets and spatial positions of the indices i0 .. i0+n.
 static void ISA(expand)(const axes *x, int64_t i0, int64_t n, int64_t *off, int64_t (*pos)[MAX_COLS])
 {
 	int64_t at[MAX_DIGITS] = {0}, rest = i0;
@@ -34,15 +34,15 @@ static void ISA(expand)(const axes *x, int64_t i0, int64_t n, int64_t *off, int6
 	}
 }
 
-// A panel of an operand being packed, and the run of k under way: k moves along the operand's innermost digit only.
+// A panel of an operand that is being packed, and its current run of k: within a run, k moves only along the operand's innermost digit.
 typedef struct {
 	const operand *o;
 	const digit *in; // that digit
 	const float *src;
 	int64_t rows, width;
 	int64_t off[MAX_COLS], pos[MAX_DIMS][MAX_COLS];
-	int64_t least[MAX_DIMS], most[MAX_DIMS]; // positions of the panel's rows
-	int64_t contiguous;                      // the rows follow each other in memory
+	int64_t least[MAX_DIMS], most[MAX_DIMS]; // smallest and largest position of the panel's rows
+	int64_t contiguous;                      // the rows are adjacent in memory
 	int64_t koff, kpos[MAX_DIMS], at, run;
 	int64_t first, last;                // steps of the innermost digit's position at both ends of the run
 	int64_t lo[MAX_COLS], hi[MAX_COLS]; // the part of the run inside the bounds, for each row
@@ -69,7 +69,7 @@ static inline void ISA(interval)(const ISA(panel) *p, int64_t pos, int64_t size,
 
 enum { ISA(ALL_IN), ISA(ALL_OUT), ISA(SOME_IN) };
 
-// Finds each row's interval, where not all rows have the whole run or all have none.
+// Finds each row's interval, unless all rows have the whole run or all have none of it.
 static int ISA(bounds)(ISA(panel) *p)
 {
 	const operand *o = p->o;
@@ -185,7 +185,7 @@ static inline void ISA(transpose4)(const float *const *row, int64_t n, float *to
 	}
 }
 
-// Writes a run whose k is adjacent in memory: four rows at a time, rows outside the bounds reading zeros.
+// Writes a run whose k is adjacent in memory: four rows at a time, with zeros for rows outside the bounds.
 static void ISA(pack_transposed)(ISA(panel) *p, float *to)
 {
 	int64_t w = p->width, n = p->run;
@@ -233,7 +233,7 @@ static inline void ISA(pack_run)(ISA(panel) *p, float *to)
 		ISA(pack_segments)(p, to);
 }
 
-// Notes where a panel's rows lie.
+// Records the locations of a panel's rows.
 static void ISA(open_panel)(ISA(panel) *p, const operand *o, const float *src, int64_t x0, int64_t rows, int64_t width)
 {
 	p->o = o, p->src = src, p->rows = rows, p->width = width;
@@ -284,7 +284,7 @@ static void ISA(open_run)(ISA(panel) *p, const int64_t *at, int64_t n)
 	p->first *= p->in->step, p->last *= p->in->step;
 }
 
-// Moves the digits behind the run.
+// Moves the digits to the end of the run.
 static void ISA(close_run)(const ISA(panel) *p, int64_t *at)
 {
 	int64_t last = p->o->k.digits - 1;
@@ -374,7 +374,7 @@ static const ISA(tile) ISA(tiles)[ROWS][2] = {
 #endif
 };
 
-// Where a panel's columns lie in C.
+// Location of a panel's columns in C.
 typedef struct {
 	int64_t cols, contiguous;
 	int64_t off[MAX_COLS];
@@ -389,7 +389,7 @@ static void ISA(place)(const product *q, int64_t n, int64_t width, ISA(columns) 
 		to->contiguous &= to->off[j] == to->off[j - 1] + 1;
 }
 
-// Computes one tile into C, through a copy where C's columns are not adjacent or fewer than the vectors hold.
+// Computes one tile into C, through a copy if C's columns are not adjacent or fewer than the vectors hold.
 static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const float *a, int64_t height, const float *b, int64_t step,
 	float *c, const int64_t *row, int add)
 {
@@ -411,7 +411,7 @@ static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const f
 	}
 }
 
-// Sweeps the panels of rows that are packed at a, for k values of the contraction, over one panel of columns.
+// Multiplies the panels of rows packed at a with one panel of columns, for k values of the contraction.
 static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(columns) *n, int64_t k, const float *a, const float *b,
 	int64_t step, float *c, const int64_t *row, int add)
 {
@@ -445,7 +445,7 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 	}
 }
 
-// Whether the columns [n, n+cols) of B can be read where they lie: adjacent, without bounds, one stride of k.
+// Whether the columns [n, n+cols) of B can be read in place: adjacent, without bounds, with one stride of k.
 static int ISA(direct)(const operand *b, int64_t cols)
 {
 	int vectors = cols > VL ? 2 : 1;
@@ -473,7 +473,7 @@ static void ISA(column_panel)(const product *q, part *w, const ISA(columns) *col
 	}
 }
 
-// How many panels of columns are computed for one block of k before the next, so that B is read in longer rows.
+// Number of panels of columns that are computed for one block of k before the next block, so that B is read in longer rows.
 enum { ISA(PANELS) = 8 };
 
 static void ISA(block_rows)(const product *q, part *w, const float *packed, const float *b, float *c, float *room)

@@ -41,14 +41,14 @@ func (t Type) kind() kind {
 	return float
 }
 
-// Value names a value of a program: inputs first, from 0 on, then the result of each instruction in order. Constants have
-// negative names: constant i is ConstantValue(i).
+// Value identifies a value of a program: inputs first, from 0 on, then the result of each instruction in order. Constants have
+// negative values: constant i is ConstantValue(i).
 type Value int
 
-// ConstantValue names constant i.
+// ConstantValue returns the Value of constant i.
 func ConstantValue(i int) Value { return Value(-1 - i) }
 
-// Input is an array that a program reads: the element for index (i, j, …) of the program's shape lies at
+// Input is an array that a program reads: the element for index (i, j, …) of the program's shape is at
 // i·Strides[0] + j·Strides[1] + …, in elements. A stride of 0 broadcasts. Nil strides are those of the dense shape.
 type Input struct {
 	Type    Type
@@ -67,14 +67,14 @@ type Output struct {
 	Type  Type
 }
 
-// Reduction is the sum, the greatest or the least of a value over the axes that are reduced. Sums are kept in blocks
-// whose results are added in double precision. A NaN gives NaN.
+// Reduction is the sum, maximum or minimum of a value over the reduced axes. Sums are computed in blocks
+// whose results are added in double precision. The result is NaN if any element is NaN.
 type Reduction struct {
 	Value Value
 	Kind  ReductionKind
 }
 
-// ReductionKind says what a reduction keeps.
+// ReductionKind is the operation of a reduction.
 type ReductionKind int
 
 // The reductions.
@@ -85,7 +85,7 @@ const (
 )
 
 // ProgramSpec is a list of element-wise operations over the elements of one shape. Any number of them costs about one
-// pass over memory: they are computed block by block in the first cache.
+// pass over memory, since they are computed block by block in the L1 cache.
 type ProgramSpec struct {
 	Dims       []int
 	Constants  []float32
@@ -93,10 +93,10 @@ type ProgramSpec struct {
 	Code       []Instruction
 	Outputs    []Output
 	Reductions []Reduction
-	ReduceAxes [2]int // reductions run over the axes [0] to [1], exclusive; the result has the others
+	ReduceAxes [2]int // reductions run over the axes [0] to [1], exclusive; the result has the other axes
 }
 
-// Program is a ProgramSpec made ready to run. It may run in several goroutines at once.
+// Program is a compiled ProgramSpec. Several goroutines may run it concurrently.
 type Program struct {
 	spec       ProgramSpec
 	c          C.program
@@ -105,8 +105,8 @@ type Program struct {
 	loads      []C.loading
 	stores     []C.storing
 	reductions []C.reducing
-	outer      int // of the reductions' space [outer, r, inner]
-	cost       int // of an element, in additions
+	outer      int // of the space of reductions, [outer, r, inner]
+	cost       int // cost of an element, in additions
 	share      map[[2]int]bool
 }
 
@@ -114,14 +114,14 @@ const (
 	maxSlots    = C.MAX_SLOTS
 	maxPointers = 128
 	loadAxes    = C.LOAD_AXES
-	cacheFloats = 8192 // floats that a block of all registers and arrays may take: most of a first cache
+	cacheFloats = 8192 // maximum number of floats of a block of all registers and arrays: most of an L1 cache
 	leastBlock  = 256
 	mostBlock   = 2048
-	// MaxInner is the greatest product of the axes after the reduced ones that a program's reductions may have.
+	// MaxInner is the maximum product of the axes after the reduced ones in a program with reductions.
 	MaxInner = 8192
 )
 
-// NewProgram compiles a program, or says what does not fit.
+// NewProgram compiles a program, or returns an error if the spec is invalid or exceeds a limit.
 func NewProgram(spec ProgramSpec) (*Program, error) {
 	kinds, err := spec.kinds()
 	if err != nil {
@@ -151,7 +151,7 @@ func product64(dims []int) int {
 	return n
 }
 
-// kinds finds what each input and each instruction gives.
+// kinds returns the kinds of all inputs and instruction results.
 func (s *ProgramSpec) kinds() ([]kind, error) {
 	var kinds []kind
 	for i, in := range s.Inputs {
@@ -175,7 +175,7 @@ func (s *ProgramSpec) kinds() ([]kind, error) {
 				return nil, fmt.Errorf("program: instruction %d, operand %d: %w", i, a, err)
 			}
 			if want := c.Op.takes(a); want != either && want != k {
-				return nil, fmt.Errorf("program: instruction %d, operand %d: a mask where a float belongs, or the reverse", i, a)
+				return nil, fmt.Errorf("program: instruction %d, operand %d: a mask instead of a float, or the reverse", i, a)
 			}
 			operands = append(operands, k)
 		}
@@ -192,7 +192,7 @@ func (s *ProgramSpec) kindOf(v Value, kinds []kind) (kind, error) {
 		return float, nil
 	}
 	if v < 0 || int(v) >= len(kinds) {
-		return 0, fmt.Errorf("value %d is not known there", v)
+		return 0, fmt.Errorf("value %d is not defined there", v)
 	}
 	return kinds[v], nil
 }
@@ -200,7 +200,7 @@ func (s *ProgramSpec) kindOf(v Value, kinds []kind) (kind, error) {
 func (s *ProgramSpec) checkResults(kinds []kind) error {
 	for _, d := range s.Dims {
 		if d < 0 {
-			return fmt.Errorf("program over the shape %v", s.Dims)
+			return fmt.Errorf("program over the invalid shape %v", s.Dims)
 		}
 	}
 	for i, o := range s.Outputs {
@@ -219,12 +219,12 @@ func (s *ProgramSpec) checkResults(kinds []kind) error {
 		}
 	}
 	if n := len(s.Inputs) + len(s.Outputs) + len(s.Reductions); n > maxPointers {
-		return fmt.Errorf("program: %d arrays, at most %d are possible", n, maxPointers)
+		return fmt.Errorf("program: %d arrays; at most %d are supported", n, maxPointers)
 	}
 	return nil
 }
 
-// planReductions finds the space [outer, r, inner].
+// planReductions computes the space [outer, r, inner].
 func (p *Program) planReductions() error {
 	lo, hi, dims := p.spec.ReduceAxes[0], p.spec.ReduceAxes[1], p.spec.Dims
 	if lo < 0 || hi > len(dims) || lo > hi {
@@ -233,20 +233,20 @@ func (p *Program) planReductions() error {
 	p.outer = product64(dims[:lo])
 	p.c.r, p.c.inner = C.int64_t(product64(dims[lo:hi])), C.int64_t(product64(dims[hi:]))
 	if p.c.inner > MaxInner {
-		return fmt.Errorf("program: reduction with %d elements after the reduced axes, at most %d are possible", p.c.inner, MaxInner)
+		return fmt.Errorf("program: reduction with %d elements after the reduced axes; at most %d are supported", p.c.inner, MaxInner)
 	}
 	return nil
 }
 
-// Size is the number of elements of the program's shape.
+// Size returns the number of elements of the program's shape.
 func (p *Program) Size() int { return int(p.c.size) }
 
-// InPlace says whether an output may be the very memory of an input: whether the input is dense and of that type, and
+// InPlace reports whether an output may use the memory of an input: if the input is dense, has the output's type, and is
 // read for the last time no later than the output is written.
 func (p *Program) InPlace(output, input int) bool { return p.share[[2]int{output, input}] }
 
-// Run computes the program. in holds the inputs' memory, out that of the outputs and then of the reductions' results,
-// each reduction's as float32. It panics where memory is too small.
+// Run computes the program. in has the inputs' memory, out that of the outputs followed by the reductions' results,
+// which are float32. It panics if memory is too small.
 func (p *Program) Run(pool *Pool, in, out [][]byte) {
 	p.check(in, out)
 	if p.c.size == 0 {
@@ -287,7 +287,7 @@ func (p *Program) check(in, out [][]byte) {
 	}
 }
 
-// reach is how many elements an input's strides walk over.
+// reach returns the number of elements that an input's strides span.
 func (x Input) reach(dims []int) int {
 	if product64(dims) == 0 {
 		return 0
@@ -302,7 +302,7 @@ func (x Input) reach(dims []int) int {
 	return n
 }
 
-// runEmpty writes what reductions of nothing give.
+// runEmpty writes the results of reductions over no elements.
 func (p *Program) runEmpty(out [][]byte) {
 	for i, r := range p.spec.Reductions {
 		to := Floats(out[len(p.spec.Outputs)+i])[:p.outer*int(p.c.inner)]
@@ -322,12 +322,12 @@ func (k ReductionKind) neutral() float32 {
 	return 0
 }
 
-// Floats sees memory as floats.
+// Floats returns memory as floats.
 func Floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-// Bytes sees floats as memory.
+// Bytes returns floats as memory.
 func Bytes(f []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(f))), len(f)*4)
 }
@@ -339,10 +339,10 @@ type programTask struct {
 	pointers [maxPointers]C.uintptr_t
 	pins     [maxPointers/pinnerHolds + 1]runtime.Pinner
 	pinned   int
-	splits   int // parts that the rows of each outer index are reduced in
+	splits   int // number of parts in which the rows of each outer index are reduced
 }
 
-// pinnerHolds is how many pointers a Pinner holds without allocating.
+// pinnerHolds is the number of pointers that a Pinner holds without allocating.
 const pinnerHolds = 5
 
 var programTasks = sync.Pool{New: func() any { return new(programTask) }}
@@ -392,7 +392,7 @@ func (w *programTask) do(lo, hi int) {
 	}
 }
 
-// call computes elements [lo, hi), whose first result of a reduction is the given one.
+// call computes elements [lo, hi); first is the index of their first reduction result.
 func (w *programTask) call(first, lo, hi int) {
 	p := w.program
 	room := w.pool.scratch.get(int(p.c.room) + 2*len(p.reductions)*int(p.c.inner))
@@ -401,10 +401,10 @@ func (w *programTask) call(first, lo, hi int) {
 	w.pool.scratch.put(room)
 }
 
-// splitSize is the least number of elements that a part of a split reduction has.
+// splitSize is the minimum number of elements in a part of a split reduction.
 const splitSize = 1 << 13
 
-// runReductions shares the outer indices out; where they are few, each is split into parts whose results are joined.
+// runReductions divides the outer indices among the threads; if they are few, each is split into parts whose results are joined.
 func (w *programTask) runReductions(out [][]byte) {
 	p := w.program
 	r, inner := int(p.c.r), int(p.c.inner)
@@ -427,7 +427,7 @@ func (w *programTask) runReductions(out [][]byte) {
 	w.pool.scratch.put(partial)
 }
 
-// splits is how many parts the rows of an outer index are reduced in.
+// splits returns the number of parts in which the rows of an outer index are reduced.
 func splits(pool *Pool, outer, r, inner int) int {
 	if pool.threads == 1 || outer >= 2*pool.threads {
 		return 1
@@ -444,8 +444,8 @@ func (p *Pool) join(kind ReductionKind, to, from []float32, outer, parts, inner 
 }
 
 const (
-	joinSize  = 1 << 12 // the least number of elements that a thread joins
-	joinWidth = 64      // results that are joined at a time
+	joinSize  = 1 << 12 // the minimum number of elements that a thread joins
+	joinWidth = 64      // results joined at a time
 )
 
 // joinTask joins the parts of a reduction.
@@ -466,7 +466,7 @@ func (t *joinTask) do(lo, hi int) {
 	}
 }
 
-// some joins neighbouring results.
+// some joins neighboring results.
 func (t *joinTask) some(to, from []float32) {
 	var sums [joinWidth]float64
 	acc := sums[:len(to)]

@@ -1,5 +1,5 @@
-// Programs of element-wise operations over a linear range of elements, computed block by block in the first cache, with
-// an optional reduction of what they compute. See program.go for what each part means.
+// Programs of element-wise operations over a linear range of elements, computed block by block in the L1 cache, with
+// an optional reduction of their values. See program.go for the meaning of each part.
 #ifndef SLOT_PROGRAM_H
 #define SLOT_PROGRAM_H
 #include <stdint.h>
@@ -15,39 +15,39 @@ enum {
 	OP_SELECT, OP_CLAMP, OP_FMA,
 };
 
-// Where a block of values lies while it is computed: at an offset of the scratch, in an array, in one element of an array, or
+// Location of a block of values while it is computed: at an offset of the scratch, in an array, in one element of an array, or
 // (IN_CONSTANT) as one float in the slot itself. index is that of the pointer.
 enum { IN_REGISTER, IN_MEMORY, IN_SCALAR, IN_CONSTANT };
 typedef struct {
 	int64_t kind, index, at;
 } slot;
 
-// scalar has bit i set where operand i is one value for all.
+// Bit i of scalar is set if operand i is one value for all elements.
 typedef struct {
 	int32_t op, dst, src[3], scalar;
 } instruction;
 
-// How an input reaches its register: axes innermost first, strides in elements. type: see program.go. cached says that a
-// block may stay from one to the next while the outer axes do not move.
+// How an input is loaded into its register: axes innermost first, strides in elements. For type, see program.go. A loaded
+// block may stay in the register from one block to the next while the outer axes do not move.
 enum { TYPE_FLOAT, TYPE_UINT8, TYPE_INT32, TYPE_BOOL };
 typedef struct {
 	int64_t slot, pointer, type, axes;
 	int64_t n[LOAD_AXES], stride[LOAD_AXES];
 } loading;
 
-// A result that leaves its register at the end of a block.
+// A result that is copied from its register at the end of a block.
 typedef struct {
 	int64_t slot, pointer, type;
 } storing;
 
-// What becomes of a slot's values over a space [.., r, inner]: sums, greatest or least of r values.
+// A reduction of a slot's values over a space [.., r, inner]: sum, maximum or minimum of r values.
 enum { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN };
 typedef struct {
 	int64_t slot, kind, pointer;
 } reducing;
 
 typedef struct {
-	int64_t size, block; // elements in all, and computed at a time
+	int64_t size, block; // number of elements in total, and computed at a time
 	int64_t slots, codes, loads, stores, reductions;
 	int64_t r, inner;    // of the reductions
 	int64_t room;        // floats of the scratch before the reductions' accumulators
@@ -55,7 +55,7 @@ typedef struct {
 
 int select_program_set(int set);
 
-// run_program computes elements [lo, hi). pointers are those of inputs, outputs and results of reductions. Where there are
+// run_program computes elements [lo, hi). pointers has the inputs, outputs and results of reductions. If there are
 // reductions, block and lo are multiples of inner, and each run of up to r rows gives the next inner results, from first on.
 void run_program(const program *p, const slot *slots, const instruction *code, const loading *loads, const storing *stores,
 	const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi);

@@ -19,7 +19,7 @@ static inline void ISA(store_part)(float *p, vf v, int64_t n)
 	memcpy(p, part, 4 * n);
 }
 
-// Loops over n elements. An operand that is one value for all is read again and again where it lies VL times.
+// Loops over n elements. An operand that is one value for all elements is stored VL times, and each step reads the same vector.
 #define LOOP(EXPR, Y, Z)                                                                                  \
 	{                                                                                                 \
 		for (; n >= VL; n -= VL, d += VL, a += sa, b += sb, c += sc) {                            \
@@ -44,7 +44,7 @@ static inline void ISA(store_part)(float *p, vf v, int64_t n)
 #define TERNARY(OP, EXPR) \
 	case OP: LOOP(EXPR, ISA, ISA) break;
 
-// One operation on a block. A mask has all bits of an element set or none. Bit i of scalar says that operand i is one value.
+// One operation on a block. A mask has all bits of an element set or none. Bit i of scalar means that operand i is one value.
 static void ISA(step)(int op, int scalar, float *d, const float *a, const float *b, const float *c, int64_t n)
 {
 	int64_t sa = VL, sb = VL, sc = VL;
@@ -104,7 +104,7 @@ static void ISA(step)(int op, int scalar, float *d, const float *a, const float 
 
 // ---- inputs ----
 
-// Converts n elements, step apart, from the type of an input to floats or masks.
+// Converts n elements at a distance of step from the type of an input to floats or masks.
 #define CONVERT(TYPE, EXPR)                                                       \
 	{                                                                         \
 		const TYPE *s = (const TYPE *)src + offset;                       \
@@ -249,7 +249,7 @@ static double ISA(fold)(int64_t kind, const float *p, int64_t n)
 	return kind == REDUCE_SUM ? ISA(fold_sum)(p, n) : kind == REDUCE_MAX ? ISA(fold_max)(p, n) : ISA(fold_min)(p, n);
 }
 
-// Joins rows of the given stride into n double accumulators; up to 64 rows are added in single precision.
+// Adds rows of the given stride to n double accumulators; up to 64 rows are added in single precision first.
 #define FOLD_ROWS(KIND, NAME)                                                                          \
 	static void ISA(NAME)(const float *p, int64_t rows, int64_t stride, int64_t n, double *acc)    \
 	{                                                                                              \
@@ -277,7 +277,7 @@ FOLD_ROWS(REDUCE_SUM, fold_rows_sum)
 FOLD_ROWS(REDUCE_MAX, fold_rows_max)
 FOLD_ROWS(REDUCE_MIN, fold_rows_min)
 
-// The same for adjacent rows so short that several fill a vector.
+// The same for adjacent rows that are so short that several fit into a vector.
 #define FOLD_SHORT(KIND, NAME)                                                                                    \
 	static void ISA(NAME)(const float *p, int64_t rows, int64_t n, double *acc)                               \
 	{                                                                                                         \
@@ -323,7 +323,7 @@ static void ISA(fold_rows)(int64_t kind, const float *p, int64_t rows, int64_t s
 		ISA(fold_rows_min)(p, rows, stride, n, acc);
 }
 
-// Folds a block that begins at a row and has whole rows; row counts rows since the last result, *done counts results.
+// Reduces a block that starts at a row and has whole rows; row counts rows since the last result, *done counts results.
 static void ISA(reduce_block)(const program *p, const reducing *r, const float *v, int64_t n, int64_t row, double *acc, float *to,
 	int64_t last)
 {

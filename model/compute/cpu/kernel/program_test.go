@@ -68,7 +68,7 @@ func truth(op Op, x, y, z float64) float64 {
 			return x
 		}
 		_, e := math.Frexp(x)
-		unit := math.Ldexp(1, max(e-8, -133)) // between neighbours with 8 significant bits
+		unit := math.Ldexp(1, max(e-8, -133)) // distance between neighbors with 8 significant bits
 		return float64(float32(math.RoundToEven(x/unit) * unit))
 	case IsFinite:
 		return is(x-x == 0)
@@ -123,24 +123,24 @@ func truth(op Op, x, y, z float64) float64 {
 	panic(op)
 }
 
-// specials are floats at which functions go wrong.
+// specials are floats that are difficult for functions.
 var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-45, -1e-45, 1e-40, -1e-40, 1.17549435e-38, 1e-20, -1e-20,
 	3e-8, 1e-4, 0.1, 0.3465, 0.6249, 0.6251, 0.7071, 0.92, 0.93, 1 - 6e-8, 1 + 1.2e-7, 3.14159265, 8388607.5, 8388609, 1e10, 3.4e38, -3.4e38,
 	88.7, 88.8, -87.3, -88, -103, -104, -105, 17, -17, -17.5, 30, -30, 100, -100, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 
-// everywhere is floats of every magnitude and sign, and the specials.
+// everywhere returns floats of every magnitude and sign, and the specials.
 func everywhere() []float32 {
 	out := slices.Clone(specials)
 	for bits := uint32(0); bits < 0x7f800000; bits += 0x7f800000 / 60_000 {
 		out = append(out, math.Float32frombits(bits), -math.Float32frombits(bits))
 	}
-	for i := -40_000; i <= 40_000; i++ { // where most of the work is
+	for i := -40_000; i <= 40_000; i++ { // the range of most values
 		out = append(out, float32(i)*2.7e-3)
 	}
 	return out
 }
 
-// ulps is how many floats lie between a result and the truth, in units of the truth's own spacing.
+// ulps returns the distance between a result and the exact value, in units of the spacing of floats at that value.
 func ulps(got float32, want float64) float64 {
 	if math.IsNaN(want) != (got != got) {
 		return math.Inf(1)
@@ -171,14 +171,14 @@ func TestFunctionsAreWithinAFewUlps(t *testing.T) {
 				}
 			}
 			if worst > limit {
-				t.Errorf("operation %d is %.2f ulps off at %g (%x), more than %v", op, worst, at, math.Float32bits(at), limit)
+				t.Errorf("operation %d is off by %.2f ulps at %g (%x), limit %v", op, worst, at, math.Float32bits(at), limit)
 			}
 			t.Logf("operation %d: %.2f ulps at %g", op, worst, at)
 		}
 	})
 }
 
-// runUnary computes one operation; a mask comes back as 1 and 0.
+// runUnary computes one operation; a mask is returned as 1 and 0.
 func runUnary(t testing.TB, p *Pool, op Op, x []float32) []float32 {
 	t.Helper()
 	spec := ProgramSpec{Dims: []int{len(x)}, Inputs: []Input{{}}, Code: []Instruction{{op, [3]Value{0}}}, Outputs: []Output{{Value: 1}}}
@@ -252,7 +252,7 @@ func TestBinaryAndTernaryOps(t *testing.T) {
 	})
 }
 
-// array is memory of one type for a program, and its elements as numbers.
+// array is memory of one type for a program, with its elements as numbers.
 type array struct {
 	memory []byte
 	values []float64
@@ -324,7 +324,7 @@ func interpret(s ProgramSpec, in []array) (values [][]float64) {
 	return values
 }
 
-// exactOps round as the interpreter does.
+// exactOps are the operations that round as the interpreter does.
 var exactOps = []Op{Copy, Neg, Abs, Sign, Sqrt, Floor, Ceil, Round, IsFinite, Not, ToFloat, ToMask, RoundBF16, Add, Sub, Mul, Div, Max, Min, And, Or, Xor, Equal,
 	NotEqual, Greater, GreaterEqual, Less, LessEqual, Select, Clamp}
 
@@ -521,7 +521,7 @@ func checkReduction(t *rapid.T, s ProgramSpec, r Reduction, got []float32, value
 	}
 }
 
-// A program as an optimizer's step: 12 arrays, six of them in place, in one pass.
+// adamW returns a program like an optimizer's step: 12 arrays, six of them in place, in one pass.
 func adamW(n int) ProgramSpec {
 	const (
 		parameter, gradient, first, second, rate, correction1, correction2 = 0, 1, 2, 3, 4, 5, 6
@@ -611,15 +611,15 @@ func TestNewProgramRefuses(t *testing.T) {
 		change func(*ProgramSpec)
 		want   string
 	}{
-		{func(s *ProgramSpec) { s.Code[0].Args[1] = 2 }, "instruction 0, operand 1: value 2 is not known"},
-		{func(s *ProgramSpec) { s.Code[0].Args[1] = 1 }, "a mask where a float belongs"},
+		{func(s *ProgramSpec) { s.Code[0].Args[1] = 2 }, "instruction 0, operand 1: value 2 is not defined"},
+		{func(s *ProgramSpec) { s.Code[0].Args[1] = 1 }, "a mask instead of a float"},
 		{func(s *ProgramSpec) { s.Code[0].Op = 99 }, "unknown operation 99"},
-		{func(s *ProgramSpec) { s.Code[0].Args[0] = ConstantValue(0) }, "value -1 is not known"},
+		{func(s *ProgramSpec) { s.Code[0].Args[0] = ConstantValue(0) }, "value -1 is not defined"},
 		{func(s *ProgramSpec) { s.Outputs[0].Type = Bool }, "output 0: its type and its value"},
 		{func(s *ProgramSpec) { s.Outputs[0].Value = 7 }, "output 0: value 7"},
 		{func(s *ProgramSpec) { s.Inputs[0].Strides = []int{1} }, "input 0 has 1 strides for 2 axes"},
 		{func(s *ProgramSpec) { s.Inputs[0].Type = 9 }, "unknown type 9"},
-		{func(s *ProgramSpec) { s.Dims[0] = -1 }, "over the shape"},
+		{func(s *ProgramSpec) { s.Dims[0] = -1 }, "over the invalid shape"},
 		{func(s *ProgramSpec) { s.Reductions = []Reduction{{1, Sum}} }, "reduction 0 is not"},
 		{func(s *ProgramSpec) { s.Reductions, s.ReduceAxes = []Reduction{{0, Sum}}, [2]int{1, 3} }, "over axes 1 to 3 of 2"},
 		{func(s *ProgramSpec) {
@@ -637,7 +637,7 @@ func TestNewProgramRefuses(t *testing.T) {
 
 func TestProgramAllocatesNothing(t *testing.T) {
 	if raceDetector {
-		t.Skip("under the race detector kept memory is forgotten on purpose")
+		t.Skip("the race detector drops kept memory on purpose")
 	}
 	p := NewPool(2)
 	defer p.Close()
@@ -684,7 +684,7 @@ func checkReduce(t *testing.T, p *Pool, kind ReductionKind, outer, r, inner int)
 	}
 }
 
-// A sum of many numbers with the same sign is right to float32's rounding, not to its square root or worse.
+// TestSumIsAccurate checks that a sum of many numbers with the same sign is accurate to float32's rounding.
 func TestSumIsAccurate(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()

@@ -2,5 +2,5 @@
 
 package kernel
 
-// raceDetector says that the race detector is on, under which sync.Pool forgets things on purpose.
+// raceDetector reports whether the race detector is on, under which sync.Pool drops items on purpose.
 const raceDetector = true

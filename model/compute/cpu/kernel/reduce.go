@@ -11,10 +11,10 @@ import "fmt"
 
 // Reduce reduces x, of shape [outer, r, inner], over its middle axis to y, of shape [outer, inner]:
 //
-//	y[o, j] = Σ_i x[o, i, j]        or the largest, or the least
+//	y[o, j] = Σ_i x[o, i, j]        or the maximum, or the minimum
 //
-// inner 1 reduces rows, outer 1 columns. Up to 512 terms are added in single precision, in several sums, and these sums in
-// double precision. A NaN gives NaN.
+// With inner 1 it reduces rows, with outer 1 columns. Up to 512 terms are added in single precision, in several sums, and these sums in
+// double precision. The result is NaN if any element is NaN.
 func (p *Pool) Reduce(kind ReductionKind, outer, r, inner int, x, y []float32) {
 	if len(x) < outer*r*inner || len(y) < outer*inner {
 		panic(fmt.Sprintf("reduction of [%d, %d, %d]: x holds %d floats, y %d", outer, r, inner, len(x), len(y)))
@@ -44,7 +44,7 @@ func (p *Pool) Reduce(kind ReductionKind, outer, r, inner int, x, y []float32) {
 	reduceTasks.put(w)
 }
 
-// reduceTask is a reduction under way. Its parts are outer indices, each split by columns or by rows.
+// reduceTask is a running reduction. Its parts are outer indices, each split by columns or by rows.
 type reduceTask struct {
 	kind            ReductionKind
 	r, inner        int
@@ -54,7 +54,7 @@ type reduceTask struct {
 
 var reduceTasks keep[reduceTask]
 
-// columnStrip is the least number of columns that are reduced together.
+// columnStrip is the minimum number of columns that are reduced together.
 const columnStrip = 256
 
 func (w *reduceTask) plan(p *Pool, outer int) {
@@ -83,8 +83,8 @@ func (w *reduceTask) do(lo, hi int) {
 	}
 }
 
-// call reduces rows [r0, r1) and columns [c0, c1) of the outer indices [o0, o1); results of an outer index lie yOuter
-// apart, from offset on.
+// call reduces rows [r0, r1) and columns [c0, c1) of the outer indices [o0, o1). Results are stored from offset on, with a distance of
+// yOuter between outer indices.
 func (w *reduceTask) call(o0, o1, r0, r1, c0, c1, yOuter, offset int) {
 	C.reduce_range(C.int64_t(w.kind), floats(w.x), floats(w.y[offset:]), C.int64_t(w.r), C.int64_t(w.inner), C.int64_t(o0), C.int64_t(o1),
 		C.int64_t(r0), C.int64_t(r1), C.int64_t(c0), C.int64_t(c1), C.int64_t(yOuter))

@@ -7,7 +7,7 @@
 typedef struct {
 	float (*products)(int64_t);
 	void (*copy)(const float *, float *, int64_t);
-	int64_t operations; // in a round
+	int64_t operations; // per round
 } roof_kernels;
 
 #define BODY "roof_body.h"

@@ -19,20 +19,20 @@ import (
 
 const (
 	roofRounds = 1 << 20
-	roofFloats = 1 << 25 // of all threads together, read and written: 256 MiB, more than third caches have
+	roofFloats = 1 << 25 // of all threads together, read and written: 256 MiB, more than L3 caches hold
 	roofTries  = 5
 )
 
-// MeasureRoof finds what one thread gets from the machine while as many do the same, per second of its processor time: additions and
-// multiplications in registers, and bytes read and written of arrays that no cache holds. It is the best of some tries, which take
-// about a second; what other programs do meanwhile lowers it.
+// MeasureRoof measures the maximum of one thread while that many threads do the same, per second of its processor time: additions and
+// multiplications in registers, and bytes read and written for arrays larger than the caches. It is the best of several tries, which take
+// about a second; other programs running meanwhile lower it.
 func MeasureRoof(threads int) (flops, bytes float64) {
 	threads = max(threads, 1)
 	arrays := make([][]float32, threads)
 	for i := range arrays {
 		arrays[i] = make([]float32, 2*max(roofFloats/threads, 1<<20))
 		for j := range arrays[i] {
-			arrays[i][j] = 1 // pages that were never written are all one page, which a cache holds
+			arrays[i][j] = 1 // pages that were never written are all one page, which stays in a cache
 		}
 	}
 	for range roofTries {
@@ -49,7 +49,7 @@ func MeasureRoof(threads int) (flops, bytes float64) {
 	return flops, bytes
 }
 
-// together runs f on threads that begin at the same time, and returns the mean of what they did per second of processor time.
+// together runs f on threads that start at the same time, and returns the mean of their results per second of processor time.
 func together(threads int, f func(i int) int64) float64 {
 	var ready, done sync.WaitGroup
 	rates := make([]float64, threads)
@@ -73,12 +73,12 @@ func together(threads int, f func(i int) int64) float64 {
 	return sum / float64(threads)
 }
 
-// roofProducts returns how many operations it did, and their result.
+// roofProducts returns the number of operations that it did, and their result.
 func roofProducts(rounds int) (n int64, sum float32) {
 	var s C.float
 	n = int64(C.roof_products(C.int64_t(rounds), &s))
 	return n, float32(s)
 }
 
-// roofCopy halves x, a multiple of a vector, into y.
+// roofCopy writes half of each element of x, whose length is a multiple of a vector, to y.
 func roofCopy(x, y []float32) { C.roof_copy(floats(x), floats(y), C.int64_t(len(x))) }

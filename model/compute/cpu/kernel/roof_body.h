@@ -1,9 +1,9 @@
 // The machine's limits, for one instruction set. See roof.go.
 #include "vector.h"
 
-enum { ISA(CHAINS) = 12 }; // hide the latency of two units, and fit with the two factors into 16 registers
+enum { ISA(CHAINS) = 12 }; // enough to hide the latency of two units; with the two factors they fit into 16 registers
 
-// Multiplies and adds in registers; gives the sum of the first elements of all chains, which tend to a half.
+// Multiplies and adds in registers. Returns the sum of the first elements of all chains, each of which tends to 0.5.
 static float ISA(roof_products)(int64_t rounds)
 {
 	vf acc[ISA(CHAINS)], x = (vf){0} + 0.5f, y = (vf){0} + 0.25f, sum = {0};

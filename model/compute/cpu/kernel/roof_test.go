@@ -6,7 +6,7 @@ import "testing"
 
 func TestRoofWork(t *testing.T) {
 	if n, sum := roofProducts(100); sum != 6 || n%(100*2*12) != 0 || n == 0 {
-		t.Errorf("%d operations give %g; want a multiple of %d, and 6: 12 chains tend to a half", n, sum, 100*2*12)
+		t.Errorf("%d operations return %g; want a multiple of %d operations, and 6: 12 chains tend to 0.5", n, sum, 100*2*12)
 	}
 	x, y := random(1, 64), make([]float32, 65)
 	roofCopy(x, y)
@@ -16,12 +16,12 @@ func TestRoofWork(t *testing.T) {
 		}
 	}
 	if y[64] != 0 {
-		t.Error("it wrote beyond what it copies")
+		t.Error("wrote beyond the copy")
 	}
 }
 
 func TestRoof(t *testing.T) {
 	if flops, bytes := MeasureRoof(2); !(flops > 0 && bytes > 0) {
-		t.Errorf("%g operations and %g bytes a second", flops, bytes)
+		t.Errorf("%g operations and %g bytes per second", flops, bytes)
 	}
 }

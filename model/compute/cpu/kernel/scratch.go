@@ -4,19 +4,19 @@ package kernel
 
 import "sync"
 
-// scratches lends out memory that kernels pack into, and keeps it: a step that repeats allocates nothing.
+// scratches lends memory for packing, and keeps it, so that a repeated step allocates nothing.
 type scratches struct {
 	sync.Mutex
 	free []*scratch
 }
 
-// scratch is lent memory; data has the length asked for, its content is arbitrary.
+// scratch is lent memory; data has the requested length and arbitrary content.
 type scratch struct{ data []float32 }
 
 // scratchStep is the granularity of lent memory, in floats: 64 KiB, so that Go aligns it to a page.
 const scratchStep = 1 << 14
 
-// get lends n floats: the smallest free piece that holds them, else new memory in place of the largest free one.
+// get lends n floats: the smallest free piece that is large enough, or else new memory that replaces the largest free one.
 func (s *scratches) get(n int) *scratch {
 	s.Lock()
 	defer s.Unlock()
@@ -44,7 +44,7 @@ func (s *scratches) get(n int) *scratch {
 	return f
 }
 
-// put takes lent memory back.
+// put returns lent memory.
 func (s *scratches) put(f *scratch) {
 	s.Lock()
 	s.free = append(s.free, f)
@@ -56,7 +56,7 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 // keep holds structs of one kind for reuse.
 type keep[T any] struct{ pool sync.Pool }
 
-// get is a struct whose fields are zero.
+// get returns a struct whose fields are zero.
 func (k *keep[T]) get() *T {
 	if x, ok := k.pool.Get().(*T); ok {
 		return x
@@ -64,7 +64,7 @@ func (k *keep[T]) get() *T {
 	return new(T)
 }
 
-// put takes a struct back and forgets what it points to.
+// put returns a struct and clears its fields.
 func (k *keep[T]) put(x *T) {
 	var zero T
 	*x = zero

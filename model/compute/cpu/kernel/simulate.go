@@ -4,36 +4,36 @@ package kernel
 
 import "slices"
 
-// simulation is what a pool knows whose threads are imagined.
+// simulation is the state of a pool whose threads are simulated.
 type simulation struct {
-	free   []int64 // when each thread ends what it took so far, within a call, in nanoseconds
-	inside bool    // a call, so that calls inside it are part of a range
+	free   []int64 // when each thread finishes its work so far, within a call, in nanoseconds
+	inside bool    // a call is running, so nested calls are part of a range
 	times  Imagined
 }
 
-// Imagined is what calls on a pool of imagined threads took, in nanoseconds.
+// Imagined has the times of calls on a pool of simulated threads, in nanoseconds.
 type Imagined struct {
-	Caller int64 // processor time of the caller in them, the clock's included
+	Caller int64 // processor time of the caller in them, including the clock
 	Ranges int64 // processor time of their ranges
-	Span   int64 // what would have passed on that many cores
+	Span   int64 // time that would have passed with one core per thread
 }
 
-// Minus is what was added since an earlier reading.
+// Minus returns the times added since an earlier reading.
 func (t Imagined) Minus(u Imagined) Imagined {
 	return Imagined{t.Caller - u.Caller, t.Ranges - u.Ranges, t.Span - u.Span}
 }
 
-// Simulated makes a pool of that many threads, all but the caller's imagined: ranges are those of so many threads, but computed one after
-// another, and each is timed. Imagined says how long the calls would have taken if every thread had a core of its own and took the next
-// range when it is free, as those of a pool do. To wake threads takes no time there, and memory is as fast for all as it is for one. One
-// goroutine at a time uses it.
+// Simulated returns a pool of that many threads, all of which are simulated on the caller. Ranges are the same as for real threads, but
+// are computed one after another and timed. Imagined returns the time the calls would have taken if every thread had its own core and took
+// the next range when it is free, like the threads of a real pool. The simulation ignores the time to wake threads, and memory is as fast
+// for all threads as for one. Only one goroutine at a time may use the pool.
 func Simulated(threads int) *Pool {
 	p := &Pool{threads: max(threads, 1)}
 	p.simulation = &simulation{free: make([]int64, p.threads)}
 	return p
 }
 
-// Imagined is what all calls took so far; ok is false where threads are real.
+// Imagined returns the times of all calls so far; ok is false if threads are real.
 func (p *Pool) Imagined() (t Imagined, ok bool) {
 	if p.simulation == nil {
 		return t, false

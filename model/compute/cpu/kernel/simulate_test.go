@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Imagined threads compute what real ones do, to the last bit, and their calls end no sooner than all cores together could.
+// TestImaginedThreadsComputeTheSame checks that simulated threads give bit-identical results, in no less time than all cores together would take.
 func TestImaginedThreadsComputeTheSame(t *testing.T) {
 	for _, threads := range []int{2, 5, 16} {
 		real, imagined := NewPool(threads), Simulated(threads)
@@ -31,11 +31,11 @@ func TestImaginedThreadsComputeTheSame(t *testing.T) {
 		}
 	}
 	if _, ok := Shared(2).Imagined(); ok {
-		t.Error("real threads have imagined times")
+		t.Error("real threads have simulated times")
 	}
 }
 
-// What a range calls is part of it, and a range that panics leaves the pool usable.
+// TestImaginedThreadsNestAndPanic checks that nested calls are part of a range, and that a range that panics leaves the pool usable.
 func TestImaginedThreadsNestAndPanic(t *testing.T) {
 	p := Simulated(3)
 	func() {

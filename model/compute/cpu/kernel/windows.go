@@ -18,23 +18,23 @@ import (
 	"unsafe"
 )
 
-// windows is a convolution over channels-last images whose input is not packed: images are staged, once, with the zeros around
+// windows is a convolution over channels-last images whose input is not packed: images are staged once, with the zeros around
 // them, and tiles read windows of them.
 type windows struct {
 	q       C.windowed
 	list    []C.window
-	kernels []product // how the kernel is packed for each window; empty where it is read where it lies
+	kernels []product // how the kernel is packed for each window; empty if it is read in place
 	first   []phaseTaps
 	batch   int
 	packed  int // floats of the packed kernel
-	rows    int // outputs of an image that one window gives, the most
+	rows    int // maximum number of outputs per image of a window
 	flops   int
 	unit    int      // values of the contraction in a word of a staged image: 1 float, or 2 bfloat16
-	pairs   *pairing // of outputs, nil where each output is one
+	pairs   *pairing // of outputs; nil if outputs are computed one by one
 }
 
-// planWindows returns the convolution as windows, of the outputs or of pairs of them, whose operands a set multiplies as bfloat16, halfNone
-// as float32; nil where that is not possible or does not pay.
+// planWindows plans the convolution as windows, of the outputs or of pairs of them. half is the set that multiplies operands as bfloat16,
+// or halfNone for float32. It returns nil if this is not possible or not faster.
 func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Channel != 1 || s.Batch*s.InChannels*s.OutChannels*c.out[0]*c.out[1] == 0 {
@@ -78,12 +78,12 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	return w, nil
 }
 
-// vectorFloats is how many floats a vector of the instructions in use has.
+// vectorFloats returns the number of floats in a vector of the instruction set in use.
 func vectorFloats() int { return int(C.vector_floats()) }
 
 func group() int { return int(C.tile_rows()) / C.GROUPS }
 
-// stage says which part of the plane around an image the windows see.
+// stage computes the part of the plane around an image that the windows use.
 func (w *windows) stage(s *ConvSpec, taps [][2]phaseTaps) {
 	var low, high [2]int
 	for i, t := range taps {
@@ -100,7 +100,7 @@ func (w *windows) stage(s *ConvSpec, taps [][2]phaseTaps) {
 	w.q.pitch = w.q.s.columns * w.q.s.c / C.int64_t(w.unit)
 }
 
-// end is the position after the last output's last tap.
+// end returns the position after the last output's last tap.
 func (f phaseTaps) end() int { return f.start + (f.outputs-1)*f.move + (f.taps-1)*f.tapMove + 1 }
 
 // add appends the window of one class of outputs.
@@ -139,7 +139,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 	return w.kernels[len(w.kernels)-1].set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(start), 0, false)
 }
 
-// tapRuns calls fn for every tap, in order, with where its channels begin in a window, and whether they follow those of the tap before.
+// tapRuns calls fn for every tap, in order, with the offset of its channels in a window, and whether they follow those of the previous tap.
 func (w *windows) tapRuns(channels int, y, x phaseTaps, fn func(ty, tx, a int, follows bool)) {
 	end := -1
 	for ty := range y.taps {
@@ -151,7 +151,7 @@ func (w *windows) tapRuns(channels int, y, x phaseTaps, fn func(ty, tx, a int, f
 	}
 }
 
-// packedRuns are those over a kernel that is packed, panel by panel.
+// packedRuns adds the runs over a kernel that is packed in panels.
 func (w *windows) packedRuns(v *C.window, channels int, y, x phaseTaps) {
 	at := 0
 	w.tapRuns(channels, y, x, func(_, tx, a int, follows bool) {
@@ -164,7 +164,7 @@ func (w *windows) packedRuns(v *C.window, channels int, y, x phaseTaps) {
 	})
 }
 
-// fewRuns are those over a kernel that is packed by columns; it returns a column's floats.
+// fewRuns adds the runs over a kernel that is packed by columns, and returns the floats of a column.
 func (w *windows) fewRuns(v *C.window, channels int, y, x phaseTaps) int {
 	at, vector := 0, vectorFloats()
 	w.tapRuns(channels, y, x, func(_, _, a int, follows bool) {
@@ -177,7 +177,7 @@ func (w *windows) fewRuns(v *C.window, channels int, y, x phaseTaps) int {
 	return roundUp(at, vector)
 }
 
-// lyingRuns are those over a kernel that is read where it lies.
+// lyingRuns adds the runs over a kernel that is read in place.
 func (w *windows) lyingRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
 	end := 0
 	w.tapRuns(s.InChannels, y, x, func(ty, tx, a int, follows bool) {
@@ -187,7 +187,7 @@ func (w *windows) lyingRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
 	})
 }
 
-// extend makes the last run longer by n values, or begins one.
+// extend lengthens the last run by n values, or starts a new one.
 func extend(v *C.window, a, b, n int, follows bool, lanes C.int64_t) {
 	if follows && v.r[v.runs-1].lanes == lanes {
 		v.r[v.runs-1].n += C.int64_t(n)
@@ -197,10 +197,10 @@ func extend(v *C.window, a, b, n int, follows bool, lanes C.int64_t) {
 	v.runs++
 }
 
-// fewRows is the number of outputs below which a kernel is read where it lies: it would be packed for few readers.
+// fewRows is the number of outputs below which a kernel is read in place, since packing would serve few readers.
 const fewRows = 96
 
-// kernelLies says whether the kernel can be read where it lies, and is read so seldom that packing it does not pay.
+// kernelLies reports whether the kernel can be read in place and is read so rarely that packing it is not worthwhile.
 func (w *windows) kernelLies(s *ConvSpec) bool {
 	outputs := s.Batch
 	for _, f := range [2]int{0, 1} {
@@ -214,14 +214,14 @@ func (w *windows) outExtent(s *ConvSpec, d int) int {
 	return out[d]
 }
 
-// windowsTask is a convolution by windows under way.
+// windowsTask is a running convolution by windows.
 type windowsTask struct {
 	*windows
 	pool                *Pool
 	x, kernel, y        []float32
 	b                   []float32
 	packing             bool
-	units, parts, group int // that images, their lines and the panels are divided in
+	units, parts, group int // number of parts of the images, of their lines and of the panels
 	panels              int
 }
 
@@ -260,14 +260,14 @@ func (w *windows) run(p *Pool, x, kernel, y []float32) {
 	windowsTasks.put(t)
 }
 
-// unitRows is the number of outputs for which a panel of the kernel is worth fetching into the second cache, and unitFloats the most
+// unitRows is the number of outputs for which loading a panel of the kernel into the L2 cache is worthwhile; unitFloats is the maximum
 // that a unit stages.
 const (
 	unitRows   = 192
 	unitFloats = 1 << 18
 )
 
-// split chooses units of whole images, where there are enough of them for all threads, else of lines or of columns.
+// split chooses units of whole images if there are enough of them for all threads, otherwise of lines or of columns.
 func (t *windowsTask) split() {
 	want, floats := t.pool.threads*chunksPerThread, int(t.q.pitch)*t.lines(0, 1)
 	if t.pool.threads == 1 {
@@ -285,8 +285,8 @@ func (t *windowsTask) split() {
 	}
 }
 
-// evenGroups is in how many groups panels are divided, so that there are about as many units as wanted and, where all take equally long, no
-// thread ends much before another.
+// evenGroups returns the number of groups of panels that gives about as many units as wanted and, if all take equally long, lets
+// threads finish at about the same time.
 func evenGroups(units, panels, want, threads int) (group int) {
 	about := min(max(want/units, 1), panels)
 	least := math.MaxInt
@@ -299,7 +299,7 @@ func evenGroups(units, panels, want, threads int) (group int) {
 	return group
 }
 
-// lines is how many staged lines part j of parts sees.
+// lines returns the number of staged lines that part j of parts uses.
 func (t *windowsTask) lines(j, parts int) int {
 	lo, hi := t.seen(j, parts)
 	return hi - lo
@@ -334,7 +334,7 @@ func (t *windowsTask) do(lo, hi int) {
 	}
 }
 
-// pack packs panels of the windows' kernels, or the kernels of some windows whose columns are few.
+// pack packs panels of the windows' kernels, or whole kernels of some windows that have few columns.
 func (t *windowsTask) pack(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		if t.q.few == 1 {

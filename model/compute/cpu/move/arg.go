@@ -2,23 +2,23 @@ package move
 
 import "github.com/gomlx/gomlx/pkg/core/dtypes"
 
-// ArgMinMax finds where along an axis the smallest or largest value stands.
+// ArgMinMax finds the index of the smallest or largest value along an axis.
 type ArgMinMax struct {
 	N     int // bands of results
-	Grain int // bands that are worth a worker of their own
+	Grain int // bands per worker that are worth the overhead
 
 	least       bool
 	dtype, out  dtypes.DType
-	n, after    int // dimension of the axis; elements behind it, between neighbours along the axis
+	n, after    int // dimension of the axis; elements after it, between neighbors along the axis
 	band, bands int // results of a unit; units of after
 	srcElements int
 }
 
-// PlanArgMinMax plans the search along one axis of dims, for the smallest value if least. Results have the integer type out.
+// PlanArgMinMax plans the search along one axis of dims, for the smallest value if least is true. Results have the integer type out.
 // The first of equal values counts, and the first NaN counts as the smallest and the largest, as in JAX and PyTorch. Along an
-// empty axis the answer is 0.
+// empty axis the result is 0.
 func PlanArgMinMax(least bool, dtype, out dtypes.DType, dims []int, axis int) *ArgMinMax {
-	must(out.IsInt() && (dtype.IsFloat() || dtype.IsInt()), "index of type %s among values of type %s", out, dtype)
+	must(out.IsInt() && (dtype.IsFloat() || dtype.IsInt()), "index type %s for values of type %s", out, dtype)
 	p := &ArgMinMax{least: least, dtype: dtype, out: out, n: dims[axis], after: Size(dims[axis+1:]), srcElements: Size(dims)}
 	p.band = max(1, min(bandWidth, p.after))
 	p.bands = (p.after + p.band - 1) / p.band
@@ -58,7 +58,7 @@ func (p *ArgMinMax) Run(dst, src []byte, lo, hi int) {
 	}
 }
 
-// halves runs 16-bit floats through float32, one stretch of the first axes at a time.
+// halves computes 16-bit floats by way of float32, one stretch of the first axes at a time.
 func (p *ArgMinMax) halves(dst []byte, src []uint16, lo, hi int) {
 	c, block := codecOf(p.dtype), p.n*p.after
 	wide := make([]float32, block)
@@ -71,7 +71,7 @@ func (p *ArgMinMax) halves(dst []byte, src []uint16, lo, hi int) {
 	}
 }
 
-// argRun is ArgMinMax.Run of one type.
+// argRun is ArgMinMax.Run for one type.
 func argRun[T real](p *ArgMinMax, dst []byte, src []T, lo, hi int) {
 	best, where := make([]T, p.band), make([]int, p.band)
 	size := p.out.Size()
@@ -97,7 +97,7 @@ func argRun[T real](p *ArgMinMax, dst []byte, src []T, lo, hi int) {
 	}
 }
 
-// better lets the values of row number i take their places.
+// better updates the best values and their indices with those of row i.
 func better[T real](least bool, best []T, where []int, row []T, i int) {
 	for k, v := range row {
 		b := best[k]
@@ -107,7 +107,7 @@ func better[T real](least bool, best []T, where []int, row []T, i int) {
 	}
 }
 
-// argOf is the place of the smallest or largest of neighbouring values.
+// argOf returns the index of the smallest or largest of adjacent values.
 func argOf[T real](least bool, values []T) int {
 	if len(values) == 0 {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawFloats draws small whole numbers, whose sums and products of a few are exact in any order and type.
+// drawFloats draws small integers, for which sums, and products of a few, are exact in any order and type.
 func drawFloats(t *rapid.T, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -19,7 +19,7 @@ func drawFloats(t *rapid.T, n int) []float32 {
 	return x
 }
 
-// apply is an operation on two numbers.
+// apply computes an operation on two numbers.
 func apply(op Op, a, b float32) float32 {
 	switch op {
 	case Sum:
@@ -132,7 +132,7 @@ func TestReduceTypes(t *testing.T) {
 	equal(t, reduceAll(t, Sum, dtypes.BFloat16, half(1.5), half(2)), half(3.5))
 	equal(t, reduceAll(t, Min, dtypes.Float16, uint16(0x3c00), 0xc000), 0xc000) // 1 and -2
 	if got := reduceAll(t, Max, dtypes.Float32, 1, float32(math.NaN()), 2); got == got {
-		t.Errorf("the maximum beside a NaN is %v", got)
+		t.Errorf("the maximum with a NaN is %v", got)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestReduceInBands(t *testing.T) {
 func TestReduceIsExact(t *testing.T) {
 	x := slices.Repeat([]float32{.1}, 10_000_000) // one float32 running sum would be off by 9 %
 	if got, want := float64(reduceAll(t, Sum, dtypes.Float32, x...)), 1e7*float64(float32(.1)); math.Abs(got-want) > .06 {
-		t.Errorf("sum %v, want %v to the last bit of a float32, 0.0625", got, want)
+		t.Errorf("sum %v, want %v within the last bit of a float32, 0.0625", got, want)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestArgMinMax(t *testing.T) {
 	})
 }
 
-// drawWindows draws windows that fit dims; pooled says whether only what SelectAndScatter knows.
+// drawWindows draws windows that fit dims; pooled limits them to those that SelectAndScatter supports.
 func drawWindows(t *rapid.T, dims []int, pooled bool) Windows {
 	w := Windows{}
 	for range dims {
@@ -263,7 +263,7 @@ func drawWindows(t *rapid.T, dims []int, pooled bool) Windows {
 		w.WindowDilations = append(w.WindowDilations, rapid.IntRange(1, 2).Draw(t, "dilation"))
 		w.Paddings = append(w.Paddings, [2]int{rapid.IntRange(0, 3).Draw(t, "before"), rapid.IntRange(0, 3).Draw(t, "after")})
 	}
-	for a := range dims { // some axes stay as they are, as batch and channels do
+	for a := range dims { // some axes are unchanged, like batch and channels
 		if rapid.Bool().Draw(t, "whole") {
 			w.Dims[a], w.Strides[a], w.BaseDilations[a], w.Paddings[a] = 1, 1, 1, [2]int{}
 		}
@@ -274,7 +274,7 @@ func drawWindows(t *rapid.T, dims []int, pooled bool) Windows {
 	return w
 }
 
-// seen calls fn for every element of dims that window number index sees, by the definition.
+// seen calls fn for every element of dims in window index, following the definition.
 func seen(w Windows, dims, index []int, fn func(at int)) {
 	window := make([]int, len(dims))
 	for a := range dims {
@@ -375,7 +375,7 @@ func TestSelectAndScatter(t *testing.T) {
 	})
 }
 
-// drawIndices draws an index operand for a window of an array: its shape, where its vectors lie, and the values.
+// drawIndices draws an index operand for a window of an array: its shape, the axis of its vectors, and the values.
 func drawIndices(t *rapid.T, operand []int) (dims []int, vectorAxis int, axes []int, values []int32) {
 	axes = rapid.Permutation(ints(len(operand))).Draw(t, "index map")[:rapid.IntRange(0, len(operand)).Draw(t, "components")]
 	dims = drawDims(t, 2, 4)
@@ -390,7 +390,7 @@ func drawIndices(t *rapid.T, operand []int) (dims []int, vectorAxis int, axes []
 	return dims, vectorAxis, axes, values
 }
 
-// vectorAt is the index vector of a batch index.
+// vectorAt returns the index vector of a batch index.
 func vectorAt(batch, dims []int, vectorAxis int, components int, values []int32) []int {
 	vector := make([]int, components)
 	for k := range vector {
@@ -403,7 +403,7 @@ func vectorAt(batch, dims []int, vectorAxis int, components int, values []int32)
 	return vector
 }
 
-// spread gives the window's axes places among all axes of a result with rank axes, in order.
+// spread draws positions for the window's axes among the rank axes of a result, in order.
 func spread(t *rapid.T, rank, n int) []int {
 	axes := rapid.Permutation(ints(rank)).Draw(t, "window axes")[:n]
 	slices.Sort(axes)

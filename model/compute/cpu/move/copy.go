@@ -6,20 +6,20 @@ import (
 	"unsafe"
 )
 
-// Copy is a strided copy, the one primitive behind slice, reverse, transpose and broadcast: for every index i of its shape
+// Copy is a strided copy, the common primitive of slice, reverse, transpose and broadcast: for every index i of its shape
 //
 //	dst[dstOffset + Σ i_a·dst_a] = src[srcOffset + Σ i_a·src_a]
 //
-// Plan one with [PlanCopy] or with what is built on it.
+// Use [PlanCopy] or the functions based on it to plan one.
 type Copy struct {
-	N     int // units of work: elements, or rows of tiles where axes are swapped; 0 where there is nothing to copy
-	Grain int // units that are worth a worker of their own
+	N     int // units of work: elements, or rows of tiles if axes are swapped; 0 if there is nothing to copy
+	Grain int // units per worker that are worth the overhead
 
 	axes             []axis // outer axes, slowest first
-	inner            plane  // the two axes that the kernel walks
+	inner            plane  // the two axes over which the kernel loops
 	units            int    // of one plane
-	dstOff, srcOff   int    // bytes, where index zero lies
-	dstLow, dstHigh  int    // bytes that are touched lie in [low, high)
+	dstOff, srcOff   int    // bytes: offset of index zero
+	dstLow, dstHigh  int    // bytes: the accessed range [low, high)
 	srcLow, srcHigh  int
 	dims             []int // of axes
 	dstStep, srcStep []int // of axes
@@ -28,7 +28,7 @@ type Copy struct {
 // axis is one axis of a copy: its dimension and its strides in bytes.
 type axis struct{ n, dst, src int }
 
-// plane is the two innermost axes of a copy and the loop that walks a range of their units.
+// plane is the two innermost axes of a copy, and the loop over a range of their units.
 type plane struct {
 	rows, cols axis
 	width      int // bytes of an element
@@ -36,7 +36,7 @@ type plane struct {
 }
 
 // PlanCopy plans a copy of elements of size bytes (1, 2, 4, 8 or 16). Strides and offsets count elements; a source stride
-// may be 0 (broadcast) or negative (reverse), a destination stride may be negative. No element of dst may be reached twice.
+// may be 0 (broadcast) or negative (reverse), a destination stride may be negative. No element of dst may be written twice.
 func PlanCopy(size int, dims, dst, src []int, dstOffset, srcOffset int) *Copy {
 	must(size == 1 || size == 2 || size == 4 || size == 8 || size == 16, "elements of %d bytes", size)
 	must(len(dims) == len(dst) && len(dims) == len(src), "%d dims, %d and %d strides", len(dims), len(dst), len(src))
@@ -48,7 +48,7 @@ func PlanCopy(size int, dims, dst, src []int, dstOffset, srcOffset int) *Copy {
 	for a, n := range dims {
 		must(n > 0, "dimension %d of axis %d", n, a)
 		if n > 1 {
-			must(dst[a] != 0, "axis %d of %d elements stands still in the destination", a, n)
+			must(dst[a] != 0, "axis %d of %d elements has stride 0 in the destination", a, n)
 			axes = append(axes, axis{n, dst[a] * size, src[a] * size})
 		}
 	}
@@ -57,7 +57,7 @@ func PlanCopy(size int, dims, dst, src []int, dstOffset, srcOffset int) *Copy {
 	return c
 }
 
-// reach finds the bytes that are touched, for the check that Run makes.
+// reach computes the accessed bytes, which Run checks.
 func (c *Copy) reach(axes []axis, size int) {
 	c.dstLow, c.dstHigh, c.srcLow, c.srcHigh = c.dstOff, c.dstOff+size, c.srcOff, c.srcOff+size
 	for _, a := range axes {
@@ -68,7 +68,7 @@ func (c *Copy) reach(axes []axis, size int) {
 	}
 }
 
-// forward turns axes round that run backwards in the destination, sorts by destination stride and merges neighbours.
+// forward reverses axes with negative destination strides, sorts by destination stride and merges neighbors.
 func (c *Copy) forward(axes []axis) []axis {
 	for k := range axes {
 		if a := &axes[k]; a.dst < 0 {
@@ -89,7 +89,7 @@ func (c *Copy) forward(axes []axis) []axis {
 	return merged
 }
 
-// lay chooses the width of elements, the two inner axes and their loop.
+// lay chooses the element width, the two inner axes and their loop.
 func (c *Copy) lay(axes []axis, width int) {
 	axes, width = widen(axes, width)
 	for len(axes) < 2 {
@@ -119,7 +119,7 @@ func (c *Copy) lay(axes []axis, width int) {
 	}
 }
 
-// widen makes one wide element of a short contiguous run, such as two float32 that stay together.
+// widen turns a short contiguous run into one wide element, such as two float32 that stay together.
 func widen(axes []axis, width int) ([]axis, int) {
 	k := len(axes) - 1
 	if k < 0 || axes[k].dst != width || axes[k].src != width {
@@ -131,8 +131,8 @@ func widen(axes []axis, width int) ([]axis, int) {
 	return axes, width
 }
 
-// swapped finds the axis that is contiguous in the source where the last one is contiguous only in the destination: the
-// pair is transposed in tiles. It is -1 where there is none.
+// swapped finds the axis that is contiguous in the source if the last one is contiguous only in the destination: the
+// two are transposed in tiles. It returns -1 if there is none.
 func swapped(axes []axis, width int) int {
 	last := axes[len(axes)-1]
 	if last.dst != width || last.src == width || last.src == 0 {
@@ -149,7 +149,7 @@ func swapped(axes []axis, width int) int {
 // Run copies the units lo to hi of N.
 func (c *Copy) Run(dst, src []byte, lo, hi int) { c.RunAt(dst, src, 0, 0, lo, hi) }
 
-// RunAt is Run with both arrays moved on by bytes that are known only now.
+// RunAt is Run with both arrays shifted by offsets in bytes that are not known when planning.
 func (c *Copy) RunAt(dst, src []byte, dstBytes, srcBytes, lo, hi int) {
 	if hi = min(hi, c.N); lo >= hi {
 		return

@@ -11,7 +11,7 @@ import (
 
 var sizes = []int{1, 2, 4, 8, 16}
 
-// numbered is memory of n elements of size bytes, all different as far as their bytes allow.
+// numbered returns memory of n elements of size bytes, as different as their size allows.
 func numbered(n, size int) []byte {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(size)))
 	b := make([]byte, n*size)
@@ -55,7 +55,7 @@ func each(dims []int, fn func(flat int, index []int)) {
 	}
 }
 
-// flatten is the row-major number of an index.
+// flatten returns the row-major number of an index.
 func flatten(index, dims []int) int {
 	n := 0
 	for a, i := range index {
@@ -64,7 +64,7 @@ func flatten(index, dims []int) int {
 	return n
 }
 
-// naive builds an array of dims element by element: from(index) is the source element's number, or -1 for other.
+// naive builds an array of dims element by element: from(index) is the number of the source element, or -1 for other.
 func naive(size int, dims []int, src, other []byte, from func(index []int) int) []byte {
 	dst := make([]byte, Size(dims)*size)
 	each(dims, func(flat int, index []int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/x448/float16"
 )
 
-// Where chooses elements lo to hi of dst: onTrue's where condition's byte is not zero, else onFalse's. Elements have size
-// bytes. condition, onTrue and onFalse may each be a single element, which then stands for all.
+// Where chooses elements lo to hi of dst: onTrue's if the condition's byte is not zero, otherwise onFalse's. Elements have size
+// bytes. condition, onTrue and onFalse may each be a single element, which is then repeated.
 func Where(size int, dst, condition, onTrue, onFalse []byte, lo, hi int) {
 	if lo >= hi {
 		return
@@ -41,7 +41,7 @@ func Where(size int, dst, condition, onTrue, onFalse []byte, lo, hi int) {
 	}
 }
 
-// where is Where of one width; a step of 0 repeats a single element.
+// where is Where for one width; a step of 0 repeats a single element.
 func where[T word](dst, condition, onTrue, onFalse []byte, lo, hi int) {
 	a, b := Of[T](onTrue), Of[T](onFalse)
 	aStep, bStep := min(1, len(a)-1), min(1, len(b)-1)
@@ -58,11 +58,11 @@ func where[T word](dst, condition, onTrue, onFalse []byte, lo, hi int) {
 // Iota numbers the indices along one axis of an array.
 type Iota struct {
 	N     int // runs of equal numbers
-	Grain int // runs that are worth a worker of their own
+	Grain int // runs per worker that are worth the overhead
 
 	dtype dtypes.DType
 	n     int // dimension of the axis
-	run   int // bytes of one run: all axes behind
+	run   int // bytes of one run: all axes after this one
 	cycle []byte
 }
 
@@ -103,17 +103,17 @@ func number(dtype dtypes.DType, dst []byte, i int) {
 		Of[complex64](dst)[0] = complex(float32(i), 0)
 	case dtypes.Complex128:
 		Of[complex128](dst)[0] = complex(float64(i), 0)
-	default: // integers, whose low bytes come first
+	default: // integers, little-endian
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], uint64(i))
 		copy(dst[:dtype.Size()], b[:])
 	}
 }
 
-// PhiloxUnits is how many units of work the random bits of n bytes are: blocks of 128 bits.
+// PhiloxUnits returns the number of units of work for random bits of n bytes: blocks of 128 bits.
 func PhiloxUnits(n int) int { return (n + 15) / 16 }
 
-// PhiloxNext is the state after n bytes were drawn: the counter, words 1 (low) and 2 (high), counts blocks.
+// PhiloxNext returns the state after n bytes were drawn: the counter, words 1 (low) and 2 (high), counts blocks.
 func PhiloxNext(state [3]uint64, n int) [3]uint64 {
 	low, carry := bits.Add64(state[1], uint64(PhiloxUnits(n)), 0)
 	return [3]uint64{state[0], low, state[2] + carry}
@@ -129,7 +129,7 @@ func Philox(state [3]uint64, dst []byte, lo, hi int) {
 	}
 }
 
-// philox is one block: ten rounds on the 128-bit counter.
+// philox returns one block: ten rounds on the 128-bit counter.
 func philox(low, high, key uint64) [4]uint32 {
 	c0, c1, c2, c3 := uint32(low), uint32(low>>32), uint32(high), uint32(high>>32)
 	k0, k1 := uint32(key), uint32(key>>32)

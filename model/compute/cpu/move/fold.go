@@ -9,8 +9,8 @@ import (
 	"github.com/x448/float16"
 )
 
-// Op is how values are put together. Max and Min of floats are NaN where any value is. And, Or and Xor work on the bits of
-// integers and on truth values. Over nothing at all each gives its identity: 0, 1, the lowest value, the highest, all ones
+// Op is a reduction operation. Max and Min of floats are NaN if any value is. And, Or and Xor apply to the bits of
+// integers and to booleans. The result over no values is the identity of the operation: 0, 1, the lowest value, the highest, all ones
 // (true), 0 and 0.
 type Op uint8
 
@@ -25,12 +25,12 @@ const (
 	Xor
 )
 
-// String names the operation in errors.
+// String returns the name of the operation for errors.
 func (op Op) String() string {
 	return [...]string{"sum", "product", "max", "min", "and", "or", "xor"}[op]
 }
 
-// bitwise says whether the operation looks at bits rather than at numbers.
+// bitwise reports whether the operation applies to bits instead of numbers.
 func (op Op) bitwise() bool { return op >= And }
 
 type integer interface {
@@ -41,16 +41,16 @@ type real interface {
 	integer | float32 | float64
 }
 
-// accumulator folds runs of memory into a row of values. Floats and complex numbers add up in 64-bit parts whatever their
-// own size, so a sum of n float32 is as exact as its last rounding while n stays below some hundred million.
+// accumulator folds runs of memory into a row of values. Floats and complex numbers are summed in 64-bit parts regardless of
+// their own size, so a sum of n float32 is exact up to its last rounding for n up to several hundred million.
 type accumulator interface {
 	reset(n int)      // n values, each the identity
-	zip(run []byte)   // value i takes in element i
-	fold(run []byte)  // value 0 takes in every element
+	zip(run []byte)   // combines value i with element i
+	fold(run []byte)  // combines value 0 with every element
 	store(dst []byte) // writes the values
 }
 
-// newAccumulator makes room for n values at most.
+// newAccumulator returns an accumulator for at most n values.
 func newAccumulator(op Op, dtype dtypes.DType, n int) (accumulator, error) {
 	lowest, highest := math.Inf(-1), math.Inf(1)
 	switch {
@@ -139,7 +139,7 @@ func (r *reals[T, A]) store(dst []byte) {
 	}
 }
 
-// zip takes value i into acc[i].
+// zip combines values[i] with acc[i].
 func zip[T, A real](op Op, acc []A, values []T) {
 	acc = acc[:len(values)]
 	switch op {
@@ -162,7 +162,7 @@ func zip[T, A real](op Op, acc []A, values []T) {
 	}
 }
 
-// fold takes all values into acc. A NaN is unequal to itself, and stays because nothing is above or below it.
+// fold combines all values with acc. A NaN is unequal to itself, and stays because no value is above or below it.
 func fold[T, A real](op Op, acc A, values []T) A {
 	switch op {
 	case Sum:
@@ -187,10 +187,10 @@ func fold[T, A real](op Op, acc A, values []T) A {
 	return acc
 }
 
-// pairwise is the length from which a sum is split in two, which bounds the growth of its rounding error.
+// pairwise is the length above which a sum is split in two, which bounds its rounding error.
 const pairwise = 4096
 
-// sum adds values up in four strands, so that additions do not wait for one another.
+// sum adds values in four independent sums, so that additions do not wait for one another.
 func sum[T, A real](values []T) A {
 	if len(values) > pairwise {
 		half := len(values) / 2
@@ -217,9 +217,9 @@ type words[T integer] struct {
 	room, at []T
 }
 
-// newBits makes an accumulator of bits; all is what And begins with.
+// newBits returns an accumulator of bits; all is the initial value of And.
 func newBits[T integer](op Op, all T, n int) *words[T] {
-	switch op { // of truth values, the largest is any and the smallest is all
+	switch op { // of booleans, the maximum is any and the minimum is all
 	case Max:
 		op = Or
 	case Min:
@@ -298,7 +298,7 @@ func codecOf(dtype dtypes.DType) codec {
 	}
 }
 
-// widen decodes run into wide, as far as it fits, and returns what is left of run.
+// widen decodes as much of run as fits into wide, and returns the rest of run.
 func (c codec) widen(wide []float32, run []uint16) (part []float32, rest []uint16) {
 	n := min(len(wide), len(run))
 	for i, b := range run[:n] {
@@ -307,7 +307,7 @@ func (c codec) widen(wide []float32, run []uint16) (part []float32, rest []uint1
 	return wide[:n], run[n:]
 }
 
-// halves accumulates 16-bit floats through float32.
+// halves accumulates 16-bit floats by way of float32.
 type halves struct {
 	*reals[float32, float64]
 	codec codec
@@ -344,7 +344,7 @@ type complexes[T complex64 | complex128] struct {
 func (c *complexes[T]) reset(n int) {
 	c.at = c.room[:n]
 	for i := range c.at {
-		c.at[i] = complex(float64(c.op), 0) // Sum is 0 and Product is 1, as are their identities
+		c.at[i] = complex(float64(c.op), 0) // Sum is 0 and Product is 1, like their identities
 	}
 }
 

@@ -4,19 +4,19 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 )
 
-// Indices are the integers of an index operand, of whatever integer type.
+// Indices has the integers of an index operand of any integer type.
 type Indices struct {
 	dtype dtypes.DType
 	data  []byte
 }
 
-// NewIndices reads memory as integers of an integer dtype.
+// NewIndices returns memory as integers of an integer dtype.
 func NewIndices(dtype dtypes.DType, data []byte) Indices {
-	must(dtype.IsInt(), "indices of type %s", dtype)
+	must(dtype.IsInt(), "index type %s", dtype)
 	return Indices{dtype, data}
 }
 
-// At is index number i.
+// At returns index i.
 func (x Indices) At(i int) int {
 	switch x.dtype {
 	case dtypes.Int32:
@@ -37,14 +37,14 @@ func (x Indices) At(i int) int {
 	return int(min(Of[uint64](x.data)[i], 1<<62)) // beyond any axis
 }
 
-// indexed is what gather and scatter share: index vectors, found in an index operand, that place a window in an operand.
+// indexed is the common part of gather and scatter: index vectors, read from an index operand, that place a window in an operand.
 type indexed struct {
-	batch        []int // shape of the index operand without the axis of the index vector
+	batch        []int // shape of the index operand without the axis of the index vectors
 	batchStep    []int // elements from one index vector to the next, along every batch axis
-	vector, step int   // components of an index vector, and elements from one to the next
-	axes         []int // operand axis that every component moves along
-	free         []int // how far the window can move along that axis
-	stride       []int // bytes of one index of that axis
+	vector, step int   // components of an index vector, and elements from one component to the next
+	axes         []int // the operand axis along which every component moves
+	free         []int // maximum start of the window along that axis
+	stride       []int // bytes between indices of that axis
 }
 
 func newIndexed(size int, operand, indices []int, vectorAxis int, axes, window []int) indexed {
@@ -66,7 +66,7 @@ func newIndexed(size int, operand, indices []int, vectorAxis int, axes, window [
 	return x
 }
 
-// clamped is where the window of the index vector at position at begins, in bytes, moved inside the operand.
+// clamped returns the start of the window of the index vector at position at, in bytes, clamped so that the window is inside the operand.
 func (x *indexed) clamped(indices Indices, at int) int {
 	n := 0
 	for k, free := range x.free {
@@ -78,22 +78,22 @@ func (x *indexed) clamped(indices Indices, at int) int {
 // Gather collects windows of an operand, one for every index vector.
 type Gather struct {
 	N     int // index vectors
-	Grain int // index vectors that are worth a worker of their own
+	Grain int // index vectors per worker that are worth the overhead
 
 	indexed
-	dstStep      []int // bytes of one index of every batch axis in the result
+	dstStep      []int // bytes between indices of every batch axis in the result
 	slice        *Copy // one window
 	dstSize      int
-	run          int // bytes of a window that is contiguous on both sides, else 0
+	run          int // bytes of a window that is contiguous on both sides, or else 0
 	operandBytes int
 }
 
-// GatherSpec are the parameters of GoMLX's Gather.
+// GatherSpec has the parameters of GoMLX's Gather.
 type GatherSpec struct {
-	IndexVectorAxis    int   // axis of the indices that holds the components of a vector; their rank where there is none
-	OffsetOutputAxes   []int // axes of the result that lie in the window
-	CollapsedSliceAxes []int // axes of the operand, of window size 1, that the result drops
-	StartIndexMap      []int // axis of the operand that every component moves along
+	IndexVectorAxis    int   // axis of the indices with the components of a vector; equal to their rank if there is none
+	OffsetOutputAxes   []int // axes of the result that are in the window
+	CollapsedSliceAxes []int // axes of the operand with window size 1 that are not in the result
+	StartIndexMap      []int // axis of the operand along which every component moves
 	SliceSizes         []int // the window
 }
 
@@ -130,7 +130,7 @@ func PlanGather(size int, operand, indices []int, g GatherSpec) *Gather {
 	return p
 }
 
-// gatherDims is the shape of a gather: the axes of the window at offsetAxes, those of the batch between them in order.
+// gatherDims returns the shape of a gather: the axes of the window at offsetAxes, and the batch axes between them in order.
 func gatherDims(batch, window, offsetAxes []int) []int {
 	out := make([]int, len(batch)+len(window))
 	for a, b, w := 0, 0, 0; a < len(out); a++ {
@@ -145,7 +145,7 @@ func gatherDims(batch, window, offsetAxes []int) []int {
 	return out
 }
 
-// straight says whether a copy is one run in the same order on both sides.
+// straight reports whether a copy is one run in the same order on both sides.
 func (c *Copy) straight() bool {
 	cols := c.inner.cols
 	return len(c.axes) == 0 && c.inner.rows.n == 1 && (cols.n == 1 || cols.dst == cols.src && cols.dst == c.inner.width)

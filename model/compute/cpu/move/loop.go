@@ -2,12 +2,12 @@ package move
 
 import "unsafe"
 
-// word is what the loops move at once; 16 bytes stand for complex128 and for runs of smaller elements.
+// word is a unit that the loops move at once; 16 bytes are used for complex128 and for runs of smaller elements.
 type word interface {
 	uint8 | uint16 | uint32 | uint64 | [2]uint64
 }
 
-// rowWalk chooses the loop for a plane that is walked row by row.
+// rowWalk returns the loop for a plane that is copied row by row.
 func rowWalk(p *plane) func(p *plane, dst, src unsafe.Pointer, lo, hi int) {
 	bytes := p.cols.n * p.width
 	switch {
@@ -53,8 +53,8 @@ func walkFills(p *plane, dst, src unsafe.Pointer, lo, hi int) {
 	}
 }
 
-// fill repeats pattern over memory, whose length is a multiple of the pattern's: by doubling while the part that is filled
-// is small enough to stay in the first cache.
+// fill repeats pattern over memory, whose length is a multiple of the pattern's. It doubles the filled part while that
+// is small enough to stay in the L1 cache.
 func fill(memory, pattern []byte) {
 	n := copy(memory, pattern)
 	for n < len(memory) {
@@ -77,13 +77,13 @@ func walkRows[T word](p *plane, dst, src unsafe.Pointer, lo, hi int) {
 	}
 }
 
-// tileRows is how many rows of the destination a tile of a transposition spans: one cache line of float32.
+// tileRows is the number of destination rows in a tile of a transposition: one cache line of float32.
 const tileRows = 16
 
-// tileCols is how many columns of the destination a tile spans.
+// tileCols is the number of destination columns in a tile.
 const tileCols = 16
 
-// tileWalk chooses the loop for a plane whose rows are contiguous in the source and columns in the destination.
+// tileWalk returns the loop for a plane whose rows are contiguous in the source and columns in the destination.
 func tileWalk(width int) func(p *plane, dst, src unsafe.Pointer, lo, hi int) {
 	switch width {
 	case 1:
@@ -139,7 +139,7 @@ func walkTiles4(p *plane, dst, src unsafe.Pointer, lo, hi int) {
 }
 
 // pairs transposes rows × cols elements of four bytes, cols even: two pairs of the source become two of the destination.
-// It counts on the low half of a word coming first in memory, as on amd64 and arm64.
+// It requires that the low half of a word comes first in memory, as on amd64 and arm64.
 func pairs(dst, src unsafe.Pointer, rows, cols, dstRow, srcCol int) {
 	even := rows &^ 1
 	for r := 0; r < even; r += 2 {

@@ -2,15 +2,15 @@ package move
 
 import "unsafe"
 
-// PadAxis is the padding of one axis: elements before the first, after the last and between neighbours. Start and End may be
-// negative, which cuts elements away.
+// PadAxis is the padding of one axis: elements before the first, after the last and between neighbors. Start and End may be
+// negative, which removes elements.
 type PadAxis struct{ Start, End, Interior int }
 
-// dim is the padded dimension of an axis of n elements.
+// dim returns the padded dimension of an axis of n elements.
 func (p PadAxis) dim(n int) int { return p.Start + p.End + n + max(0, n-1)*p.Interior }
 
-// place says which elements [first, first+count) of an axis of n survive, and where the first of them comes to lie among
-// out, step apart.
+// place returns which elements [first, first+count) of an axis of n are kept, and the position at of the first of them among
+// the out positions, with a distance of step.
 func (p PadAxis) place(n, out int) (first, count, at, step int) {
 	step = p.Interior + 1
 	if p.Start < 0 {
@@ -23,24 +23,24 @@ func (p PadAxis) place(n, out int) (first, count, at, step int) {
 	return first, count, at, step
 }
 
-// Pad copies an array into a larger (or smaller) one whose other elements take one value.
+// Pad copies an array into a larger (or smaller) one whose other elements have one value.
 type Pad struct {
-	N     int // rows of the result: runs along the last padded axis and all after it
-	Grain int // rows that are worth a worker of their own
+	N     int // rows of the result: runs along the last padded axis and all axes after it
+	Grain int // rows per worker that are worth the overhead
 
 	out              []int // outer axes of the result
 	places           []place
-	srcStep          []int // bytes of one index of every outer axis in the source
+	srcStep          []int // bytes between indices of every outer axis in the source
 	last             place
-	row, elem        int // bytes of a row of dst; of an element of the last padded axis, with all axes behind it
+	row, elem        int // bytes of a row of dst; of an element of the last padded axis, including all axes after it
 	size, srcRow     int // bytes of an element of the array; of a row of src
 	srcSize, dstSize int
 }
 
-// place is where the elements [first, first+count) of an axis lie in the result: at, at+step, …
+// place is the positions of the elements [first, first+count) of an axis in the result: at, at+step, …
 type place struct{ first, count, at, step int }
 
-// index is the source index of result index i, or -1 where that is padding.
+// index returns the source index of result index i, or -1 if that is padding.
 func (p place) index(i int) int {
 	i -= p.at
 	if i < 0 || i%p.step != 0 || i/p.step >= p.count {
@@ -49,8 +49,8 @@ func (p place) index(i int) int {
 	return p.first + i/p.step
 }
 
-// PadDims is the shape of a padded array; axes beyond pads stay as they are. A dimension that would be negative is an
-// impossible padding.
+// PadDims returns the shape of a padded array; axes after those of pads are unchanged. A dimension must not become
+// negative.
 func PadDims(dims []int, pads []PadAxis) []int {
 	out := make([]int, len(dims))
 	for a, n := range dims {
@@ -119,7 +119,7 @@ func (p *Pad) Run(dst, src, value []byte, lo, hi int) {
 	}
 }
 
-// source is where the row of the source begins that a row of the result holds, in bytes; false where it holds none.
+// source returns the start, in bytes, of the source row that a row of the result contains, and false if it contains none.
 func (p *Pad) source(index []int) (int, bool) {
 	from := 0
 	for a, i := range index {
@@ -132,7 +132,7 @@ func (p *Pad) source(index []int) (int, bool) {
 	return from, p.last.count > 0
 }
 
-// fillRow writes one row with its padding before, between and after.
+// fillRow writes one row with its padding before, between and after the elements.
 func (p *Pad) fillRow(row, src, value []byte) {
 	src = src[p.last.first*p.elem:]
 	begin := p.last.at * p.elem

@@ -4,9 +4,9 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 )
 
-// Windows says how windows lie over an array: for every axis the window's dimension, how far windows are apart, how far the
-// array's elements and the window's are apart, and the padding at both ends, which no operation sees. Nil means: windows
-// side by side (Strides), 1 (dilations), none (Paddings).
+// Windows describes the windows over an array, for every axis: the window's dimension, the distance between windows, the distances
+// between the array's elements and between the window's, and the padding at both ends, which no operation reads. Nil means adjacent
+// windows (Strides), 1 (dilations) or none (Paddings).
 type Windows struct {
 	Dims, Strides, BaseDilations, WindowDilations []int
 	Paddings                                      [][2]int
@@ -34,7 +34,7 @@ func (w Windows) axis(a int) (dim, stride, base, dilation, before, after int) {
 	return
 }
 
-// OutDims is the number of windows along every axis of dims.
+// OutDims returns the number of windows along every axis of dims.
 func (w Windows) OutDims(dims []int) []int {
 	out := make([]int, len(dims))
 	for a, n := range dims {
@@ -47,7 +47,7 @@ func (w Windows) OutDims(dims []int) []int {
 	return out
 }
 
-// taps lists, for every window along axis a, the offsets of the elements of the array that it sees, stride apart.
+// taps lists, for every window along axis a, the offsets of its elements in the array, for elements with a distance of stride.
 func (w Windows) taps(a, n, windows, stride int) [][]int {
 	dim, step, base, dilation, before, _ := w.axis(a)
 	taps := make([][]int, windows)
@@ -62,17 +62,17 @@ func (w Windows) taps(a, n, windows, stride int) [][]int {
 	return taps
 }
 
-// whole says whether windows leave axis a as it is.
+// whole reports whether windows leave axis a unchanged.
 func (w Windows) whole(a int) bool {
 	dim, stride, base, _, before, after := w.axis(a)
 	return dim == 1 && stride == 1 && base == 1 && before == 0 && after == 0
 }
 
-// windowing is what ReduceWindow and SelectAndScatter share.
+// windowing is the common part of ReduceWindow and SelectAndScatter.
 type windowing struct {
-	out  []int     // windows along every axis but those in run
-	taps [][][]int // of those axes: the offsets that every window sees
-	run  int       // elements of the last axes, which windows leave as they are
+	out  []int     // windows along every axis except those in run
+	taps [][][]int // of those axes: the offsets of every window's elements
+	run  int       // elements of the last axes, which windows leave unchanged
 }
 
 func newWindowing(dims []int, w Windows) windowing {
@@ -88,7 +88,7 @@ func newWindowing(dims []int, w Windows) windowing {
 	return x
 }
 
-// visit calls fn with the offset of every element of the array that window index sees, in row-major order. count is room for
+// visit calls fn with the offset of every array element in window index, in row-major order. count is scratch for
 // one number per axis.
 func (x *windowing) visit(index, count []int, fn func(at int)) {
 	at := 0
@@ -118,10 +118,10 @@ func (x *windowing) visit(index, count []int, fn func(at int)) {
 	}
 }
 
-// ReduceWindow puts together what every window sees, as in pooling.
+// ReduceWindow reduces the elements of every window, as in pooling.
 type ReduceWindow struct {
-	N     int // windows, each of all elements of the last axes that windows leave as they are
-	Grain int // windows that are worth a worker of their own
+	N     int // windows, each of all elements of the last axes that windows leave unchanged
+	Grain int // windows per worker that are worth the overhead
 
 	windowing
 	op                 Op
@@ -161,10 +161,10 @@ func (p *ReduceWindow) Run(dst, src []byte, lo, hi int) {
 	}
 }
 
-// SelectAndScatter undoes a pooling: every value of the source goes to the element that its window selects.
+// SelectAndScatter reverses a pooling: every value of the source is added to the element that its window selects.
 type SelectAndScatter struct {
-	N     int // parts of the array that no window joins: the first axes that windows leave as they are
-	Grain int // parts that are worth a worker of their own
+	N     int // independent parts of the array: the first axes that windows leave unchanged
+	Grain int // parts per worker that are worth the overhead
 
 	windowing
 	least   bool
@@ -174,10 +174,10 @@ type SelectAndScatter struct {
 }
 
 // PlanSelectAndScatter plans the scattering of a source of shape w.OutDims(dims) into an array of shape dims. Every window
-// selects its largest element (least: its smallest), the first of equals in row-major order; a NaN takes the place of what
-// came before it and yields to what follows, as in XLA. What several windows select takes the sum.
+// selects its largest element (its smallest if least is true), the first of equals in row-major order; a NaN replaces the
+// elements before it and is replaced by the one after it, as in XLA. An element that several windows select gets the sum.
 func PlanSelectAndScatter(least bool, dtype dtypes.DType, dims []int, w Windows) *SelectAndScatter {
-	must(dtype.IsFloat() || dtype.IsInt(), "selection among values of type %s", dtype)
+	must(dtype.IsFloat() || dtype.IsInt(), "values of type %s", dtype)
 	p := &SelectAndScatter{windowing: newWindowing(dims, w), least: least, dtype: dtype}
 	part := 0
 	for part < len(p.out) && w.whole(part) {
@@ -194,7 +194,7 @@ func PlanSelectAndScatter(least bool, dtype dtypes.DType, dims []int, w Windows)
 	return p
 }
 
-// Run writes parts lo to hi of dst: zeros, and what source scatters among them as operand selects.
+// Run writes parts lo to hi of dst: zeros, and the source values at the elements of operand that the windows select.
 func (p *SelectAndScatter) Run(dst, operand, source []byte, lo, hi int) {
 	if hi = min(hi, p.N); lo >= hi {
 		return
@@ -225,7 +225,7 @@ func (p *SelectAndScatter) Run(dst, operand, source []byte, lo, hi int) {
 	}
 }
 
-// halves runs 16-bit floats through float32.
+// halves computes 16-bit floats by way of float32.
 func (p *SelectAndScatter) halves(dst, operand, source []uint16, lo, hi int) {
 	c := codecOf(p.dtype)
 	in, _ := c.widen(make([]float32, len(operand)), operand)
@@ -237,7 +237,7 @@ func (p *SelectAndScatter) halves(dst, operand, source []uint16, lo, hi int) {
 	}
 }
 
-// selectAndScatter is SelectAndScatter.Run of one type.
+// selectAndScatter is SelectAndScatter.Run for one type.
 func selectAndScatter[T real](p *SelectAndScatter, dst, operand, source []T, lo, hi int) {
 	clear(dst[lo*p.size : hi*p.size])
 	at, count := newOdometer(lo*p.windows, p.out), make([]int, len(p.out))

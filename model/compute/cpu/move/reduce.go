@@ -2,26 +2,26 @@ package move
 
 import "github.com/gomlx/gomlx/pkg/core/dtypes"
 
-// Reduce puts the elements along some axes together.
+// Reduce combines the elements along some axes.
 type Reduce struct {
-	N     int // results, or bands of results where the last axis stays
-	Grain int // units that are worth a worker of their own
+	N     int // results, or bands of results if the last axis is kept
+	Grain int // units per worker that are worth the overhead
 
 	op                Op
 	dtype             dtypes.DType
-	kept, keptStep    []int // outer axes that stay; elements of the source from one index to the next
-	reduced, redStep  []int // outer axes that go
+	kept, keptStep    []int // outer axes that are kept; elements of the source from one index to the next
+	reduced, redStep  []int // outer axes that are reduced
 	run               int   // elements of the last axis
-	along             bool  // the last axis goes; else it stays
-	band, bands       int   // results of a unit, and units of the last axis, where it stays
+	along             bool  // the last axis is reduced; otherwise it is kept
+	band, bands       int   // results of a unit, and units of the last axis, if it is kept
 	srcBytes, dstSize int
 }
 
-// bandWidth is how many neighbouring results are accumulated at once where the last axis stays.
+// bandWidth is the number of adjacent results that are accumulated together if the last axis is kept.
 const bandWidth = 512
 
-// PlanReduce plans a reduction of dims over axes, which may be none: then every element is its own result. It fails where
-// the operation has no meaning for the type.
+// PlanReduce plans a reduction of dims over axes, which may be empty: then every element is its own result. It returns an error if
+// the type does not support the operation.
 func PlanReduce(op Op, dtype dtypes.DType, dims, axes []int) (*Reduce, error) {
 	if _, err := newAccumulator(op, dtype, 0); err != nil {
 		return nil, err
@@ -47,10 +47,10 @@ func PlanReduce(op Op, dtype dtypes.DType, dims, axes []int) (*Reduce, error) {
 	return p, nil
 }
 
-// before puts a value in front of others.
+// before prepends a value to others.
 func before(value int, others []int) []int { return append([]int{value}, others...) }
 
-// divide cuts the work into units.
+// divide divides the work into units.
 func (p *Reduce) divide() {
 	p.band, p.bands = 1, 1
 	size := p.dtype.Size()
@@ -81,7 +81,7 @@ func (p *Reduce) Run(dst, src []byte, lo, hi int) {
 	}
 }
 
-// unit writes the results of one unit, whose source begins at element from.
+// unit writes the results of one unit, whose source starts at element from.
 func (p *Reduce) unit(acc accumulator, inner *odometer, dst, src []byte, u, from int) {
 	size := p.dtype.Size()
 	first := u % p.bands * p.band

@@ -6,22 +6,22 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 )
 
-// ScatterSpec are the parameters of GoMLX's scatters.
+// ScatterSpec has the parameters of GoMLX's scatters.
 type ScatterSpec struct {
-	IndexVectorAxis          int   // axis of the indices that holds the components of a vector; their rank where there is none
-	UpdateWindowAxes         []int // axes of the updates that lie in a window
-	InsertedWindowAxes       []int // axes of the operand, of window size 1, that the updates lack
-	ScatterAxesToOperandAxes []int // axis of the operand that every component moves along
+	IndexVectorAxis          int   // axis of the indices with the components of a vector; equal to their rank if there is none
+	UpdateWindowAxes         []int // axes of the updates that are in a window
+	InsertedWindowAxes       []int // axes of the operand with window size 1 that the updates do not have
+	ScatterAxesToOperandAxes []int // axis of the operand along which every component moves
 }
 
-// Scatter puts windows of updates into an array, one for every index vector, in the order of the index vectors. A window
-// that reaches beyond the array is left out whole.
+// Scatter combines windows of updates with an array, one for every index vector, in the order of the index vectors. A window
+// that reaches beyond the array is skipped.
 type Scatter struct {
-	N     int // columns of a window that lie side by side, so that ranges never meet; 1 where windows cannot be cut so
-	Grain int // columns that are worth a worker of their own
+	N     int // adjacent columns of a window, so that ranges never overlap; 1 if windows cannot be divided like this
+	Grain int // columns per worker that are worth the overhead
 
 	indexed
-	updStep          []int // bytes of one index of every batch axis in the updates
+	updStep          []int // bytes between indices of every batch axis in the updates
 	window           []int // outer axes of a window
 	dstStep, srcStep []int // bytes, of those axes
 	row              int   // bytes of a row of a window, contiguous on both sides
@@ -30,8 +30,8 @@ type Scatter struct {
 	dstBytes, bytes  int // of the array and of the updates
 }
 
-// PlanScatter plans a scatter of updates by sum, maximum or minimum into an array of shape operand, which already holds the
-// operand's values. It fails where the operation has no meaning for the type.
+// PlanScatter plans a scatter of updates by sum, maximum or minimum into an array of shape operand, which already has the
+// operand's values. It returns an error if the type does not support the operation.
 func PlanScatter(op Op, dtype dtypes.DType, operand, indices, updates []int, s ScatterSpec) (*Scatter, error) {
 	into, err := combine(op, dtype)
 	if err != nil {
@@ -63,7 +63,7 @@ func PlanScatter(op Op, dtype dtypes.DType, operand, indices, updates []int, s S
 	return p, nil
 }
 
-// scatterWindow is the shape of a window in the array.
+// scatterWindow returns the shape of a window in the array.
 func scatterWindow(operand, updates []int, s ScatterSpec) []int {
 	window, k := make([]int, len(operand)), 0
 	for a := range operand {
@@ -76,8 +76,8 @@ func scatterWindow(operand, updates []int, s ScatterSpec) []int {
 	return window
 }
 
-// columns makes rows of the last axis of the window where it is contiguous on both sides; they can be cut between workers
-// where no index moves along that axis, which is the array's number last.
+// columns makes the last axis of the window a row if it is contiguous on both sides. Rows can be divided between workers
+// if no index moves along that axis, which is axis last of the array.
 func (p *Scatter) columns(last int) {
 	k := len(p.window) - 1
 	if Size(p.window) == 0 || p.bytes == 0 {
@@ -115,7 +115,7 @@ func (p *Scatter) Run(dst []byte, indices Indices, updates []byte, lo, hi int) {
 	}
 }
 
-// inside is where the window of the index vector at position at begins, in bytes; false where it reaches beyond the array.
+// inside returns the start of the window of the index vector at position at, in bytes, and false if it reaches beyond the array.
 func (x *indexed) inside(indices Indices, at int) (int, bool) {
 	n := 0
 	for k, free := range x.free {
@@ -128,7 +128,7 @@ func (x *indexed) inside(indices Indices, at int) (int, bool) {
 	return n, true
 }
 
-// combine is the operation of a scatter on memory: dst[i] takes in values[i].
+// combine returns the operation of a scatter on memory: it combines dst[i] with values[i].
 func combine(op Op, dtype dtypes.DType) (func(dst, values []byte), error) {
 	must(op == Sum || op == Max || op == Min, "scatter by %s", op)
 	switch dtype {

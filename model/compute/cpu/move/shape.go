@@ -13,7 +13,7 @@ func PlanTranspose(size int, dims, permutation []int) *Copy {
 	return PlanCopy(size, out, Strides(out), src, 0, 0)
 }
 
-// PlanBroadcastInDim plans a broadcast: axis a of the source becomes axis axes[a] of the shape out, repeated where its
+// PlanBroadcastInDim plans a broadcast: axis a of the source becomes axis axes[a] of the shape out, repeated if its
 // dimension is 1 and out's is not; other axes of out repeat the whole source.
 func PlanBroadcastInDim(size int, dims, out, axes []int) *Copy {
 	must(len(dims) == len(axes), "%d axes for %d dimensions", len(axes), len(dims))
@@ -27,7 +27,7 @@ func PlanBroadcastInDim(size int, dims, out, axes []int) *Copy {
 	return PlanCopy(size, out, Strides(out), src, 0, 0)
 }
 
-// PlanReverse plans a copy that runs backwards along axes.
+// PlanReverse plans a copy that is reversed along axes.
 func PlanReverse(size int, dims, axes []int) *Copy {
 	src, offset := Strides(dims), 0
 	for _, a := range axes {
@@ -37,8 +37,8 @@ func PlanReverse(size int, dims, axes []int) *Copy {
 	return PlanCopy(size, dims, Strides(dims), src, 0, offset)
 }
 
-// PlanSlice plans a slice with strides: every strides[a]-th index from starts[a] up to but without limits[a]. strides may
-// be nil, which is 1 everywhere. [SliceDims] is the shape of the result.
+// PlanSlice plans a slice with strides: every strides[a]-th index from starts[a] up to limits[a], exclusive. strides may
+// be nil, which is 1 everywhere. [SliceDims] returns the shape of the result.
 func PlanSlice(size int, dims, starts, limits, strides []int) *Copy {
 	out, src, offset := SliceDims(starts, limits, strides), Strides(dims), 0
 	for a := range dims {
@@ -51,7 +51,7 @@ func PlanSlice(size int, dims, starts, limits, strides []int) *Copy {
 	return PlanCopy(size, out, Strides(out), src, 0, offset)
 }
 
-// SliceDims is the shape of a slice.
+// SliceDims returns the shape of a slice.
 func SliceDims(starts, limits, strides []int) []int {
 	out := make([]int, len(starts))
 	for a := range out {
@@ -65,8 +65,8 @@ func SliceDims(starts, limits, strides []int) []int {
 	return out
 }
 
-// PlanConcatenate plans the joining of sources along an axis, one copy for each: the caller runs them one after another or
-// at once, for they write different parts.
+// PlanConcatenate plans the concatenation of sources along an axis, one copy for each. The copies write different parts, so they
+// may run in any order or concurrently.
 func PlanConcatenate(size, axis int, sources ...[]int) []*Copy {
 	out := slices.Clone(sources[0])
 	for _, dims := range sources[1:] {
@@ -81,7 +81,7 @@ func PlanConcatenate(size, axis int, sources ...[]int) []*Copy {
 	return plans
 }
 
-// DynamicSlice reads a window whose place is known only when it runs.
+// DynamicSlice reads a window whose position is given at run time.
 type DynamicSlice struct {
 	*Copy
 	window
@@ -93,30 +93,30 @@ func PlanDynamicSlice(size int, dims, sizes []int) *DynamicSlice {
 	return &DynamicSlice{PlanCopy(size, sizes, Strides(sizes), Strides(dims), 0, 0), w}
 }
 
-// Run copies units lo to hi of the window that starts at starts, moved inside the source where it reaches beyond.
+// Run copies units lo to hi of the window at starts, which is moved inside the source if it reaches beyond.
 func (p *DynamicSlice) Run(dst, src []byte, starts []int, lo, hi int) {
 	p.RunAt(dst, src, 0, p.offset(starts), lo, hi)
 }
 
-// DynamicUpdate writes a window whose place is known only when it runs.
+// DynamicUpdate writes a window whose position is given at run time.
 type DynamicUpdate struct {
 	*Copy
 	window
 }
 
-// PlanDynamicUpdate plans the writing of an update of shape sizes into an array of shape dims, which already holds the
+// PlanDynamicUpdate plans the writing of an update of shape sizes into an array of shape dims, which already has the
 // operand's values.
 func PlanDynamicUpdate(size int, dims, sizes []int) *DynamicUpdate {
 	w := newWindow(size, dims, sizes)
 	return &DynamicUpdate{PlanCopy(size, sizes, Strides(dims), Strides(sizes), 0, 0), w}
 }
 
-// Run writes units lo to hi of update at starts, moved inside dst where it reaches beyond.
+// Run writes units lo to hi of update at starts, which is moved inside dst if it reaches beyond.
 func (p *DynamicUpdate) Run(dst, update []byte, starts []int, lo, hi int) {
 	p.RunAt(dst, update, p.offset(starts), 0, lo, hi)
 }
 
-// window knows how far a window can move in an array, and how many bytes each step is.
+// window has the maximum start of a window along each axis of an array, and the bytes of each step.
 type window struct{ free, step []int }
 
 func newWindow(size int, dims, sizes []int) window {
@@ -130,7 +130,7 @@ func newWindow(size int, dims, sizes []int) window {
 	return w
 }
 
-// offset is where a window begins, in bytes: starts[a] is held in [0, dims[a] - sizes[a]].
+// offset returns the start of a window, in bytes; starts[a] is clamped to [0, dims[a] - sizes[a]].
 func (w window) offset(starts []int) int {
 	n := 0
 	for a, s := range starts {
@@ -139,8 +139,8 @@ func (w window) offset(starts []int) int {
 	return n
 }
 
-// BitcastDims is the shape of the same memory read as elements of another size: a last axis is added where elements become
-// smaller, and dropped where they become larger.
+// BitcastDims returns the shape of the same memory read as elements of another size: a last axis is added if elements become
+// smaller, and removed if they become larger.
 func BitcastDims(dims []int, from, to int) []int {
 	switch {
 	case from > to:

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// poisoned is memory that no result looks like by chance.
+// poisoned returns memory with content that no result has by chance.
 func poisoned(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -275,7 +275,7 @@ func TestIota(t *testing.T) {
 	check(dtypes.Float64, nil, []int{2, 0}, 0)
 }
 
-// TestPhilox holds the known answers of Random123's kat_vectors for philox4x32-10.
+// TestPhilox checks the known answers of Random123's kat_vectors for philox4x32-10.
 func TestPhilox(t *testing.T) {
 	for _, c := range []struct {
 		low, high, key uint64
@@ -307,6 +307,6 @@ func TestPhiloxStream(t *testing.T) {
 	more := make([]uint32, 4)
 	Philox(PhiloxNext(state, 16), Bytes(more), 0, 1)
 	if !slices.Equal(more, whole[4:8]) {
-		t.Errorf("the next draw %x does not follow on %x", more, whole[4:8])
+		t.Errorf("the next draw %x does not continue %x", more, whole[4:8])
 	}
 }
