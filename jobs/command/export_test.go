@@ -80,7 +80,7 @@ func TestVerifyWithAnotherProbe(t *testing.T) {
 	if err := checkpoint.Write(path, file); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := verify(out, "--scores=false"); code != failed || !strings.Contains(text, `tensor of the probe "conv0.weight": its values`) {
+	if code, text := verify(out, "--scores=false"); code != failed || !strings.Contains(text, `tensor of the probe "conv0.weight": its SHA-256`) {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }
