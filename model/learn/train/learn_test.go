@@ -156,6 +156,7 @@ func little(t *testing.T, name string) model.Config {
 		c.GammaKL = 10 // with the published 1000 these few steps only fit the capacity
 	case "tripod":
 		c.LambdaNHP = 1e-4 // at this rate 1e-2 saturates latents before the decoder has learned anything
+		c.Steps = 480      // at 240 the error has fallen by 12 to 28%, depending on the seed and on the order of float32 sums
 	}
 	c.EvalEvery, c.EvalImages, c.SampleEvery, c.CheckpointEvery = 40, 32, 1000, 1000
 	return c
