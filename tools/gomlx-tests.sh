@@ -12,7 +12,7 @@
 # The module is copied from the module cache to a temporary folder, where it is patched to use this backend; the folder is deleted at
 # the end. A test that panics ends its process, so each test runs in its own.
 set -euo pipefail
-backend=cpu limit=60 least=0 keep= all=0
+backend=cpu limit=60 least=0 keep='' all=0
 while getopts b:t:m:v: option; do
 	case $option in
 	b) backend=$OPTARG ;;
