@@ -143,7 +143,7 @@ func sweepFromShell(t *testing.T, dir string) {
 	}
 	code, out, said := says(t, "sweep", plan, "--executor", "slurm", "--data", dir, "--engine", "cpu", "--slurm", "time=5", "--json")
 	var answer sweep.Record
-	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || answer.Done != 2 || strings.Count(said, "2 runs are SLURM jobs") != 1 {
+	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || answer.Done != 2 || strings.Count(said, "submitted 2 runs to SLURM") != 1 {
 		t.Errorf("sweep --executor slurm: exit code %d, stdout %q (%v), stderr %s", code, out, err, said)
 	}
 }
