@@ -95,6 +95,24 @@ func TestStepWithKernelsForBF16(t *testing.T) {
 		return append([]*Node{y}, Gradient(ReduceAllMean(Square(y)), x, k, l, w)...)
 	}
 	want := eval(t, engine(t), step, in...)
+	forEachHalfSet(t, func(t *testing.T) {
+		got, same := eval(t, engine(t), step, in...), 0
+		for i := range got {
+			if err := near(got[i], want[i], 1e-3); err != nil { // a sum on the other side of a tie is rounded differently
+				t.Errorf("result %d: %v", i, err)
+			}
+			if reflect.DeepEqual(floats(got[i]), floats(want[i])) {
+				same++
+			}
+		}
+		if same == len(got) {
+			t.Error("the kernels were not used: every sum is bit-identical to float32")
+		}
+	})
+}
+
+// forEachHalfSet runs a test with each set of kernels for bfloat16 that the processor reports.
+func forEachHalfSet(t *testing.T, test func(t *testing.T)) {
 	for _, name := range []string{"plain C", "AVX512_BF16", "AMX"} {
 		t.Run(name, func(t *testing.T) {
 			undo, ok := kernel.ForceHalf(name)
@@ -102,18 +120,7 @@ func TestStepWithKernelsForBF16(t *testing.T) {
 				t.Skip("not reported by the processor")
 			}
 			defer undo()
-			got, same := eval(t, engine(t), step, in...), 0
-			for i := range got {
-				if err := near(got[i], want[i], 1e-3); err != nil { // a sum on the other side of a tie is rounded differently
-					t.Errorf("result %d: %v", i, err)
-				}
-				if reflect.DeepEqual(floats(got[i]), floats(want[i])) {
-					same++
-				}
-			}
-			if same == len(got) {
-				t.Error("the kernels were not used: every sum is bit-identical to float32")
-			}
+			test(t)
 		})
 	}
 }
@@ -140,23 +147,16 @@ func TestStepOfSplitProducts(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"plain C", "AVX512_BF16", "AMX"} {
-		t.Run(name, func(t *testing.T) {
-			undo, ok := kernel.ForceHalf(name)
-			if !ok {
-				t.Skip("not reported by the processor")
+	forEachHalfSet(t, func(t *testing.T) {
+		for i, got := range eval(t, splits, step, in...) {
+			if d := distance(floats(got), floats(want[i])); d > 2e-5 {
+				t.Errorf("result %d differs by %.1e of its largest element", i, d)
 			}
-			defer undo()
-			for i, got := range eval(t, splits, step, in...) {
-				if d := distance(floats(got), floats(want[i])); d > 2e-5 {
-					t.Errorf("result %d differs by %.1e of its largest element", i, d)
-				}
-				if reflect.DeepEqual(floats(got), floats(want[i])) {
-					t.Errorf("result %d is bit-identical to float32: the kernels were not used", i)
-				}
+			if reflect.DeepEqual(floats(got), floats(want[i])) {
+				t.Errorf("result %d is bit-identical to float32: the kernels were not used", i)
 			}
-		})
-	}
+		}
+	})
 }
 
 // distance returns the largest difference of elements, relative to the largest element.

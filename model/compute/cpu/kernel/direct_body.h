@@ -2,12 +2,19 @@
 
 // ---- staging ----
 
+// Finds the positions [lo, hi) of a staged line that lie inside the image; returns 0 if there are none.
+static inline int ISA(inside)(const staging *s, int64_t y, int64_t *lo, int64_t *hi)
+{
+	*lo = s->x0 < 0 ? -s->x0 : 0, *hi = s->w - s->x0;
+	*lo = *lo < s->columns ? *lo : s->columns;
+	*hi = *hi < s->columns ? *hi : s->columns;
+	return y >= 0 && y < s->h && *hi > *lo;
+}
+
 static void ISA(stage_line)(const staging *s, const float *x, int64_t y, float *to)
 {
-	int64_t count = s->columns * s->c, lo = s->x0 < 0 ? -s->x0 : 0, hi = s->w - s->x0;
-	lo = lo < s->columns ? lo : s->columns;
-	hi = hi < s->columns ? hi : s->columns;
-	if (y < 0 || y >= s->h || hi <= lo) {
+	int64_t count = s->columns * s->c, lo, hi;
+	if (!ISA(inside)(s, y, &lo, &hi)) {
 		memset(to, 0, 4 * count);
 		return;
 	}
@@ -35,10 +42,8 @@ static void ISA(stage)(const staging *s, const float *x, int64_t i0, int64_t i1,
 // Stages a line as bfloat16.
 static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half *to)
 {
-	int64_t count = s->columns * s->c, lo = s->x0 < 0 ? -s->x0 : 0, hi = s->w - s->x0;
-	lo = lo < s->columns ? lo : s->columns;
-	hi = hi < s->columns ? hi : s->columns;
-	if (y < 0 || y >= s->h || hi <= lo) {
+	int64_t count = s->columns * s->c, lo, hi;
+	if (!ISA(inside)(s, y, &lo, &hi)) {
 		memset(to, 0, count * sizeof *to);
 		return;
 	}
@@ -61,9 +66,10 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
 // stored at c + row[i].
-#define DIRECT(rows, vectors)                                                                                                       \
-	static void ISA(direct_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,    \
-		int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                                      \
+// TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator.
+#define RUNS_TILE(TARGET, name, rows, vectors, V, LOAD, TIMES)                                                                      \
+	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group,         \
+		int64_t ar, int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                          \
 	{                                                                                                                           \
 		vf acc[rows][vectors];                                                                                              \
 		UNROLL for (int i = 0; i < rows; i++)                                                                               \
@@ -74,14 +80,14 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
 				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                         \
 			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                               \
-				vf v[vectors];                                                                                      \
+				V v[vectors];                                                                                       \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
-					v[j] = *(const vf *)(y + j * VL);                                                           \
+					v[j] = LOAD(y + j * VL);                                                                    \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
 					__builtin_prefetch(y + AHEAD * bk + j * VL);                                                \
 				UNROLL for (int i = 0; i < rows; i++)                                                               \
 					UNROLL for (int j = 0; j < vectors; j++)                                                    \
-						acc[i][j] += g[i / GROUP][i % GROUP * ar] * v[j];                                   \
+						acc[i][j] = TIMES(acc[i][j], g[i / GROUP] + i % GROUP * ar, v[j]);                  \
 				UNROLL for (int i = 0; i < rows; i += GROUP)                                                        \
 					g[i / GROUP] += ak;                                                                         \
 			}                                                                                                           \
@@ -94,6 +100,9 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
 				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                           \
 	}
+#define FLOATS(y) (*(const vf *)(y))
+#define TIMES_FLOAT(acc, x, v) ((acc) + *(x) * (v))
+#define DIRECT(rows, vectors) RUNS_TILE(, direct, rows, vectors, vf, FLOATS, TIMES_FLOAT)
 #define DIRECTS(rows) DIRECT(rows, 1) DIRECT(rows, 2)
 DIRECTS(1) DIRECTS(2) DIRECTS(3) DIRECTS(4) DIRECTS(5) DIRECTS(6)
 #if ROWS == 12
@@ -149,42 +158,11 @@ static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {
 };
 
 #if defined(SET_AVX512)
-#define VDP_PAIRS(rows, vectors)                                                                                                        \
-	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16"))) static void ISA(vdp_##rows##_##vectors)(      \
-		const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar, int64_t ak, const float *b, int64_t bk,   \
-		float *c, const int64_t *row, int add)                                                                                  \
-	{                                                                                                                               \
-		__m512 acc[rows][vectors];                                                                                              \
-		UNROLL for (int i = 0; i < rows; i++)                                                                                   \
-			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
-				acc[i][j] = _mm512_setzero_ps();                                                                        \
-		for (; runs > 0; runs--, r++) {                                                                                         \
-			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                      \
-			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                    \
-				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                             \
-			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                                   \
-				__m512bh v[vectors];                                                                                    \
-				UNROLL for (int j = 0; j < vectors; j++)                                                                \
-					v[j] = (__m512bh)_mm512_loadu_si512(y + j * VL);                                                \
-				UNROLL for (int i = 0; i < rows; i++)                                                                   \
-				{                                                                                                       \
-					int32_t pair;                                                                                   \
-					memcpy(&pair, g[i / GROUP] + i % GROUP * ar, 4);                                                \
-					UNROLL for (int j = 0; j < vectors; j++)                                                        \
-						acc[i][j] = _mm512_dpbf16_ps(acc[i][j], v[j], (__m512bh)_mm512_set1_epi32(pair));       \
-				}                                                                                                       \
-				UNROLL for (int i = 0; i < rows; i += GROUP)                                                            \
-					g[i / GROUP] += ak;                                                                             \
-			}                                                                                                               \
-		}                                                                                                                       \
-		if (add)                                                                                                                \
-			UNROLL for (int i = 0; i < rows; i++)                                                                           \
-				UNROLL for (int j = 0; j < vectors; j++)                                                                \
-					acc[i][j] += _mm512_loadu_ps(c + row[i] + j * VL);                                              \
-		UNROLL for (int i = 0; i < rows; i++)                                                                                   \
-			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
-				_mm512_storeu_ps(c + row[i] + j * VL, acc[i][j]);                                                       \
-	}
+#define VDP_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
+#define PAIRS_OF(y) ((__m512bh)_mm512_loadu_si512(y))
+#define TIMES_PAIR(acc, x, v) ((vf)_mm512_dpbf16_ps((__m512)(acc), v, (__m512bh)_mm512_set1_epi32(*(const pair_word *)(x))))
+typedef int32_t pair_word __attribute__((may_alias));
+#define VDP_PAIRS(rows, vectors) RUNS_TILE(VDP_TARGET, vdp, rows, vectors, __m512bh, PAIRS_OF, TIMES_PAIR)
 #define VDPS(rows) VDP_PAIRS(rows, 1) VDP_PAIRS(rows, 2)
 VDPS(1) VDPS(2) VDPS(3) VDPS(4) VDPS(5) VDPS(6) VDPS(7) VDPS(8) VDPS(9) VDPS(10) VDPS(11) VDPS(12)
 #undef BOTH
@@ -651,8 +629,13 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 }
 
 #undef GROUP
+#undef RUNS_TILE
+#undef FLOATS
+#undef TIMES_FLOAT
 #undef DIRECT
 #undef DIRECTS
+#undef HALVES_TILE
+#undef HALVES
 #undef BOTH
 #undef FEW
 #undef PAIRED

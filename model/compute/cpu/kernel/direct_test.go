@@ -28,6 +28,19 @@ func drawImages(t *rapid.T, kernels []int) ConvSpec {
 	return s
 }
 
+// channelsLast lays out images channels-last and the kernel in a drawn order; it skips the case if there is no output.
+func channelsLast(t *rapid.T, s *ConvSpec) {
+	out, err := s.withStrides().OutShape()
+	if err != nil {
+		t.Skip(err)
+	}
+	last := []int{0, 2, 3, 1}
+	s.InStrides = layout(last, append([]int{s.Batch, s.InChannels}, s.In...))
+	s.OutStrides = layout(last, append([]int{s.Batch, s.OutChannels}, out...))
+	order := rapid.SampledFrom([][]int{{2, 3, 1, 0}, {2, 3, 0, 1}, {0, 1, 2, 3}}).Draw(t, "kernel's order")
+	s.KernelStrides = layout(order, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
+}
+
 // untilSome draws cases with every instruction set, and repeats if none exercised the tested path; with -short it draws few.
 func untilSome(t *testing.T, missing string, count func(t *rapid.T) int) {
 	for range 20 {
@@ -72,15 +85,7 @@ func checkWindows(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool) {
 	untilSome(t, "no convolution read windows in place", func(t *rapid.T) int {
 		s := drawImages(t, []int{1, 2, 3, 4, 5})
 		s.Operands = o
-		out, err := s.withStrides().OutShape()
-		if err != nil {
-			t.Skip(err)
-		}
-		last := []int{0, 2, 3, 1}
-		s.InStrides = layout(last, append([]int{s.Batch, s.InChannels}, s.In...))
-		s.OutStrides = layout(last, append([]int{s.Batch, s.OutChannels}, out...))
-		order := rapid.SampledFrom([][]int{{2, 3, 1, 0}, {2, 3, 0, 1}, {0, 1, 2, 3}}).Draw(t, "kernel's order")
-		s.KernelStrides = layout(order, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
+		channelsLast(t, &s)
 		return checkGuarded(t, p, s, wanted)
 	})
 }
@@ -95,15 +100,7 @@ func TestConvPairs(t *testing.T) {
 	untilSome(t, "no outputs were computed in pairs", func(t *rapid.T) int {
 		s := drawImages(t, []int{2, 3, 4, 5})
 		s.OutChannels, s.KernelDilation[1] = rapid.IntRange(5, 8).Draw(t, "channels"), 1
-		out, err := s.withStrides().OutShape()
-		if err != nil {
-			t.Skip(err)
-		}
-		last := []int{0, 2, 3, 1}
-		s.InStrides = layout(last, append([]int{s.Batch, s.InChannels}, s.In...))
-		s.OutStrides = layout(last, append([]int{s.Batch, s.OutChannels}, out...))
-		order := rapid.SampledFrom([][]int{{2, 3, 1, 0}, {2, 3, 0, 1}, {0, 1, 2, 3}}).Draw(t, "kernel's order")
-		s.KernelStrides = layout(order, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
+		channelsLast(t, &s)
 		return checkGuarded(t, p, s, func(c *Conv) bool { return c.direct != nil && c.direct.pairs != nil })
 	})
 	for _, s := range []ConvSpec{inputGradient(nhwc(64, 64, 8, 16, 4, 2, 1)), nhwc(64, 64, 3, 8, 4, 2, 1), nhwc(64, 64, 3, 8, 3, 1, 1)} {
