@@ -274,7 +274,7 @@ func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) e
 		}
 		ask.State = model.Queued
 		if ask.Asked.IsZero() {
-			ask.Asked = time.Now().UTC().Truncate(time.Millisecond)
+			ask.Asked = v.s.turn()
 		}
 		if err := f.QueueEvaluation(ask); err != nil {
 			return err
@@ -282,6 +282,17 @@ func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) e
 		v.s.setEvaluation(id, &e.eval, ask)
 		return nil
 	})
+}
+
+// turn returns the current time, or a later one, so that evaluations requested in the same millisecond start in the order of their
+// requests. The caller holds mu.
+func (s *Supervisor) turn() time.Time {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	if !now.After(s.lastTurn) {
+		now = s.lastTurn.Add(time.Millisecond)
+	}
+	s.lastTurn = now
+	return now
 }
 
 // evaluable returns an error that wraps model.ErrConflict if a run cannot be evaluated as asked.

@@ -187,6 +187,11 @@ func TestEvaluationsQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for a, b := range map[string]string{first: second, second: third} { // also within one millisecond
+		if !e.State(a).Asked.Before(e.State(b).Asked) {
+			t.Errorf("%v is not before %v", e.State(a).Asked, e.State(b).Asked)
+		}
+	}
 	if s := b.evaluation(first, model.Running); s.Started.IsZero() {
 		t.Errorf("%+v", s)
 	}
@@ -270,19 +275,15 @@ func TestEvaluationSurvivesTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for b.Evaluations().State(first).Said == "" {
-		time.Sleep(time.Millisecond)
-	}
+	said := func(e model.Evaluation) bool { return e.Said != "" }
+	b.evaluationThat(first, model.Running, said)
 	b.restart()
 	if s := b.evaluation(first, model.Running); s.Said == "" || b.Evaluations().State(second).State != model.Queued {
 		t.Errorf("%+v, %+v", s, b.Evaluations().State(second))
 	}
 	b.release(first)
 	b.evaluation(first, model.Finished)
-	for b.Evaluations().State(second).Said == "" {
-		time.Sleep(time.Millisecond)
-	}
-	pid := b.Evaluations().State(second).PID
+	pid := b.evaluationThat(second, model.Running, said).PID
 	b.Close()
 	process, err := os.FindProcess(pid)
 	if err == nil {

@@ -93,7 +93,8 @@ type Supervisor struct {
 	runs     map[string]*entry
 	strays   map[string]string // problems of folders that cannot be listed, by name
 	closed   bool
-	entering int // callers that are adding several runs to submit to the cluster together
+	lastTurn time.Time // see turn
+	entering int       // callers that are adding several runs to submit to the cluster together
 	wake     chan struct{}
 	cancel   context.CancelFunc
 	finished chan struct{} // closed when the loops have returned
