@@ -34,7 +34,9 @@ type Result struct {
 	Parameters      int     `json:"parameters,omitempty"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	RandomPerSecond float64 `json:"random_images_per_second,omitempty"`
-	StepMS          float64 `json:"step_ms,omitempty"` // median duration of a step; the mean for simulated threads
+	StepMS          float64 `json:"step_ms,omitempty"`  // median duration of a step; the mean for simulated threads
+	StartMS         float64 `json:"start_ms,omitempty"` // to create the trainer
+	FirstMS         float64 `json:"first_ms,omitempty"` // the first call, which traces, plans and takes StepsPerCall steps
 	StepsPerCall    int     `json:"steps_per_call,omitempty"`
 	Resident        bool    `json:"resident,omitempty"`     // whether the images are stored on the device
 	DecodeMS        float64 `json:"decode_ms"`              // median duration for one image
@@ -74,12 +76,13 @@ func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 		return Result{}, err
 	}
 	how := train.FeedingOf(cfg, engine.Name, 0, 0) // as for a dataset that fits
+	began := time.Now()
 	t, err := train.New(cfg, image, engine)
 	if err != nil {
 		return Result{}, err
 	}
 	defer t.Finalize()
-	r := Result{What: "train", Model: cfg.Model, Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Threads: engine.Threads,
+	r := Result{StartMS: milliseconds(time.Since(began)), What: "train", Model: cfg.Model, Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Threads: engine.Threads,
 		Parameters: t.Parameters(), StepsPerCall: how.Steps, Resident: how.Resident}
 	next := calls(t, cfg.Batch*how.Steps, how)
 	if err := r.measure(ctx, engine, o, next); err != nil {
@@ -184,9 +187,13 @@ const warmUp = 2 // uncounted calls, which compile and touch memory first
 
 // measure calls f for o.Seconds and records how long its calls took.
 func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options, f func() error) error {
-	for range warmUp {
+	for i := range warmUp {
+		began := time.Now()
 		if err := f(); err != nil {
 			return err
+		}
+		if i == 0 {
+			r.FirstMS = milliseconds(time.Since(began))
 		}
 	}
 	r.Simulated = o.Threads > 0
@@ -236,8 +243,10 @@ func repeat(ctx context.Context, seconds float64, f func() error) ([]time.Durati
 // median returns the median duration in milliseconds.
 func median(times []time.Duration) float64 {
 	sorted := slices.Sorted(slices.Values(times))
-	return float64(sorted[len(sorted)/2]) / float64(time.Millisecond)
+	return milliseconds(sorted[len(sorted)/2])
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func noise(n int) []byte {
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -4,7 +4,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/gomlx/gomlx/backends"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
@@ -20,7 +22,7 @@ type player struct {
 
 // playersOf returns a model's players: the autoencoder, and the discriminator if there is one, which has its own moments and rate, and no
 // clipping or weight decay.
-func playersOf(net ae.Learner, scope *context.Context, cfg model.Config) []player {
+func playersOf(net ae.Learner, scope *context.Context, cfg model.Config, backend backends.Backend) []player {
 	only := func(second bool) func(v *context.Variable) float64 {
 		return func(v *context.Variable) float64 {
 			if net.Discriminates(v) != second {
@@ -32,7 +34,7 @@ func playersOf(net ae.Learner, scope *context.Context, cfg model.Config) []playe
 	disc := cfg
 	disc.Beta1, disc.Beta2, disc.Clip, disc.WeightDecay = cfg.DiscBeta1, cfg.DiscBeta2, 0, 0
 	var all []player
-	for _, adam := range []adamW{{cfg, only(false), net.Decays}, {disc, only(true), net.Decays}} {
+	for _, adam := range []adamW{{cfg, backend, only(false), net.Decays}, {disc, backend, only(true), net.Decays}} {
 		if vars := adam.learned(scope); len(vars) > 0 {
 			all = append(all, player{adam, vars})
 		}
@@ -43,9 +45,10 @@ func playersOf(net ae.Learner, scope *context.Context, cfg model.Config) []playe
 // adamW is the paper's optimizer (Table “Optimizer hyperparameters”). GoMLX's own AdamW has a single learning rate and clips
 // steps, but the codebook needs its own rate and the paper clips the gradient's global norm.
 type adamW struct {
-	cfg    model.Config
-	scale  func(*context.Variable) float64 // factor on the learning rate, by variable
-	decays func(*context.Variable) bool    // whether weight decay applies to a variable
+	cfg     model.Config
+	backend backends.Backend                // stores the moments
+	scale   func(*context.Variable) float64 // factor on the learning rate, by variable
+	decays  func(*context.Variable) bool    // whether weight decay applies to a variable
 }
 
 // learned returns the variables of scope that the optimizer updates, in the store's order.
@@ -59,7 +62,7 @@ func (o adamW) learned(scope *context.Context) []*context.Variable {
 	return vars
 }
 
-// moments returns the two moments of one variable, created as zeros on the host if they do not exist.
+// moments returns the two moments of one variable, created as zeros if they do not exist.
 func (o adamW) moments(store *context.Context, v *context.Variable) (first, second *context.Variable) {
 	name := strings.TrimPrefix(v.ScopeAndName(), context.ScopeSeparator)
 	name = strings.ReplaceAll(name, context.ScopeSeparator, ".")
@@ -67,9 +70,21 @@ func (o adamW) moments(store *context.Context, v *context.Variable) (first, seco
 		if known := store.In(kind).GetVariable(name); known != nil {
 			return known
 		}
-		return store.In(kind).VariableWithValue(name, tensors.FromShape(v.Shape())).SetTrainable(false)
+		return store.In(kind).VariableWithValue(name, zeros(o.backend, v.Shape())).SetTrainable(false)
 	}
 	return variable("m"), variable("v")
+}
+
+// zeros returns a tensor of zeros, in a buffer of the backend if buffers are host memory, which saves a copy.
+func zeros(backend backends.Backend, shape shapes.Shape) *tensors.Tensor {
+	if backend.HasSharedBuffers() {
+		if buffer, _, err := backend.NewSharedBuffer(0, shape); err == nil {
+			if t, err := tensors.FromBuffer(backend, buffer); err == nil {
+				return t
+			}
+		}
+	}
+	return tensors.FromShape(shape)
 }
 
 // update applies one step of AdamW to every variable and returns the gradient's global norm before clipping.

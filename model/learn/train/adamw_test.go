@@ -34,7 +34,7 @@ func followsAdamW(t *testing.T, decays bool, change func(*model.Config)) {
 	a, theta := []float64{3, -4, 0.5}, []float64{1, -2, 0.25}
 	store := context.New().Checked(false)
 	v := store.In("model").VariableWithValue("theta", []float32{1, -2, 0.25})
-	adam := adamW{cfg, func(*context.Variable) float64 { return scale }, func(*context.Variable) bool { return decays }}
+	adam := adamW{cfg, engine.Backend, func(*context.Variable) float64 { return scale }, func(*context.Variable) bool { return decays }}
 	decay := 0.0
 	if decays {
 		decay = cfg.WeightDecay

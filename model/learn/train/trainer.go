@@ -53,7 +53,7 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	if err := net.Init(t.scope); err != nil {
 		return nil, fmt.Errorf("drawing initial variables: %w", err)
 	}
-	t.players = playersOf(net, t.scope, cfg)
+	t.players = playersOf(net, t.scope, cfg, t.backend)
 	for _, p := range t.players {
 		for _, v := range p.vars {
 			p.moments(t.optimizer, v)

@@ -3,6 +3,7 @@ package ae
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -29,8 +30,14 @@ func (s store) Init(scope *context.Context) error {
 			return fmt.Errorf("initialising the model: scope %q already contains %q", scope.Scope(), p.Name)
 		}
 	}
-	for _, p := range s.params {
-		if err := put(scope, p, p.Initial(s.seed)); err != nil {
+	values := make([][]float32, len(s.params))
+	var drawing sync.WaitGroup
+	for i, p := range s.params {
+		drawing.Go(func() { values[i] = p.Initial(s.seed) })
+	}
+	drawing.Wait()
+	for i, p := range s.params {
+		if err := put(scope, p, values[i]); err != nil {
 			return err
 		}
 	}
