@@ -132,7 +132,7 @@ func TestDatasetsAreListed(t *testing.T) {
 		t.Fatalf("%d datasets listed", card.Length())
 	}
 	text := card.Text()
-	for _, want := range []string{"dsprites-synthetic", "737,280 images", "64 × 64 × 1", "not comparable with published dSprites scores", "3D Shapes, synthetic", "shapes3d-synthetic", "480,000 images", "64 × 64 × 3", "6 factors", "not comparable with published 3D Shapes scores"} {
+	for _, want := range []string{"dsprites-synthetic", "737,280 images", "64 × 64 × 1", "not comparable with published dSprites scores", "Shapes3D, synthetic", "shapes3d-synthetic", "480,000 images", "64 × 64 × 3", "6 factors", "not comparable with published Shapes3D scores"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the list lacks %q", want)
 		}
@@ -178,7 +178,7 @@ func TestDatasetPage(t *testing.T) {
 			t.Errorf("%s of %s is %q, want %q", c.name, c.selector, got, c.want)
 		}
 	}
-	if !strings.Contains(doc.Find(part("dataset-note")).Text(), "not comparable with published 3D Shapes scores") {
+	if !strings.Contains(doc.Find(part("dataset-note")).Text(), "not comparable with published Shapes3D scores") {
 		t.Error("the page lacks the note that scores are not comparable")
 	}
 	checkStrips(t, doc)

@@ -350,7 +350,7 @@ func TestStates(t *testing.T) {
 	text := strings.Join(strings.Fields(entry.Text()), " ")
 	for _, want := range []string{"not added", "480,000 images", "3dshapes.h5", "267.6 MB", "Licence: Apache-2.0", "5.9 GB", "Download and add"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the entry of 3D Shapes lacks %q: %s", want, text)
+			t.Errorf("the entry of Shapes3D lacks %q: %s", want, text)
 		}
 	}
 	if w := ask(t, sets, "/datasets/falcor3d"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "enter its path") {

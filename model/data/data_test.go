@@ -57,7 +57,7 @@ func TestShapes3DIsDescribedAsTheOriginal(t *testing.T) {
 	if info.Len != 480_000 || info.H != 64 || info.W != 64 || info.C != 3 {
 		t.Errorf("%d images of %d × %d × %d", info.Len, info.H, info.W, info.C)
 	}
-	if !strings.Contains(info.Note, "not comparable with published 3D Shapes scores") {
+	if !strings.Contains(info.Note, "not comparable with published Shapes3D scores") {
 		t.Errorf("the note does not say so: %q", info.Note)
 	}
 }

@@ -83,7 +83,7 @@ func TestOwnParquetRefused(t *testing.T) {
 	expect.Says(t, err, "b.parquet", "no column", "label_shape")
 }
 
-// TestShapes3DParquet recognises 3D Shapes and prefers classes to values if it has both. shapes3d.parquet has 40 rows in the columns of
+// TestShapes3DParquet recognises Shapes3D and prefers classes to values if it has both. shapes3d.parquet has 40 rows in the columns of
 // TensorFlow Datasets: row k is n = (17k + 5) mod 40, with floor n mod 10, wall 9 − n mod 10, object 3, scale n mod 8, shape n mod 4 and
 // orientation n mod 15. Its pixels follow the formula of the fixtures. It was written by parquet-go v0.32.0.
 func TestShapes3DParquet(t *testing.T) {
@@ -93,11 +93,11 @@ func TestShapes3DParquet(t *testing.T) {
 	if diff := cmp.Diff(originalInfo.Factors, info.Factors); diff != "" {
 		t.Error(diff)
 	}
-	if info.Title != "3D Shapes" || info.Licence != "Apache-2.0" || info.Len != 40 || info.Complete {
+	if info.Title != "Shapes3D" || info.Licence != "Apache-2.0" || info.Len != 40 || info.Complete {
 		t.Errorf("%+v", info)
 	}
 	expect.Says(t, errors.New(info.Note), "in the order of the files")
-	expect.Says(t, errors.New(info.About), "A part of 3D Shapes")
+	expect.Says(t, errors.New(info.About), "A part of Shapes3D")
 	images := stream(t, source, 0)
 	for k := range 40 {
 		n := (17*k + 5) % 40
@@ -109,7 +109,7 @@ func TestShapes3DParquet(t *testing.T) {
 	}
 }
 
-// TestShapes3DOf recognises 3D Shapes from classes and from values, complete or in part, and rejects other columns.
+// TestShapes3DOf recognises Shapes3D from classes and from values, complete or in part, and rejects other columns.
 func TestShapes3DOf(t *testing.T) {
 	sizes := originalInfo.Sizes()
 	table := func(prefix string, length int, value func(f, class int) string) (columns []column) {
@@ -144,7 +144,7 @@ func TestShapes3DOf(t *testing.T) {
 		"classes for hues": table("", 20, func(f, class int) string { return fmt.Sprint(class + 1) }),
 	} {
 		if _, _, ok := shapes3DOf(columns, len(columns[0].values)); ok {
-			t.Errorf("with %s it is recognised as 3D Shapes", what)
+			t.Errorf("with %s it is recognised as Shapes3D", what)
 		}
 	}
 }

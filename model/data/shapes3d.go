@@ -8,9 +8,9 @@ import (
 	"slotscope/model/data/shapes3d"
 )
 
-// shapes3dInfo describes the built-in dataset, whose factors have the order, names and values of those of 3D Shapes.
+// shapes3dInfo describes the built-in dataset, whose factors have the order, names and values of those of Shapes3D.
 var shapes3dInfo = Info{
-	Name: "shapes3d-synthetic", Title: "3D Shapes, synthetic",
+	Name: "shapes3d-synthetic", Title: "Shapes3D, synthetic",
 	H: shapes3d.Side, W: shapes3d.Side, C: 3,
 	Len: shapes3dGrid.Len(),
 	Factors: []Factor{
@@ -22,11 +22,11 @@ var shapes3dInfo = Info{
 		{"orientation", named(shapes3d.Orientations, "%.1f°", shapes3d.Orientation)},
 	},
 	Complete: true,
-	About: "A room with an object and a camera that orbits it, drawn by Slotscope to resemble 3D Shapes: the same factors, " +
-		"cardinalities and order, and a scene fitted to published images of 3D Shapes. In a trial, this renderer differed from them " +
+	About: "A room with an object and a camera that orbits it, drawn by Slotscope to resemble Shapes3D: the same factors, " +
+		"cardinalities and order, and a scene fitted to published images of Shapes3D. In a trial, this renderer differed from them " +
 		"by 5.4 of 255 on average. Every combination of values occurs once.",
-	Note:     "These are not the images of 3D Shapes: scores on them are not comparable with published 3D Shapes scores.",
-	Licence:  "The licence of Slotscope, which draws the images. 3D Shapes itself is Apache-2.0.",
+	Note:     "These are not the images of Shapes3D: scores on them are not comparable with published Shapes3D scores.",
+	Licence:  "The licence of Slotscope, which draws the images. Shapes3D itself is Apache-2.0.",
 	Citation: "After: C. Burgess and H. Kim. 3D Shapes Dataset, 2018. https://github.com/google-deepmind/3d-shapes",
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// shapes3DOf recognises 3D Shapes by its columns of labels, as in TensorFlow Datasets and copies made from it: for each factor a column
+// shapes3DOf recognises Shapes3D by its columns of labels, as in TensorFlow Datasets and copies made from it: for each factor a column
 // such as label_floor_hue with classes, or value_floor_hue or floor_hue with values, or both. Rows may be a part of the dataset and in
 // any order. ok is false if a column is missing, has other values, or is not a factor.
 func shapes3DOf(columns []column, length int) (info Info, labels []uint16, ok bool) {
@@ -35,7 +35,7 @@ func shapes3DOf(columns []column, length int) (info Info, labels []uint16, ok bo
 		}
 	}
 	if length != info.Len {
-		info.About = "A part of 3D Shapes: a room with an object and a camera that orbits it."
+		info.About = "A part of Shapes3D: a room with an object and a camera that orbits it."
 	}
 	info.Len, info.Complete = length, inGridOrder(info.Sizes(), labels, length)
 	if info.Complete {

@@ -6,9 +6,9 @@ import (
 	"slotscope/model/data/shapes3d"
 )
 
-// originalInfo describes 3D Shapes itself.
+// originalInfo describes Shapes3D itself.
 var originalInfo = Info{
-	Name: "shapes3d", Title: "3D Shapes", H: side, W: side, C: 3, Len: shapes3dGrid.Len(), Complete: true,
+	Name: "shapes3d", Title: "Shapes3D", H: side, W: side, C: 3, Len: shapes3dGrid.Len(), Complete: true,
 	Factors:  shapes3dInfo.Factors,
 	About:    "A room with an object and a camera that orbits it. Every combination of six factors occurs once.",
 	Licence:  "Apache-2.0",

@@ -89,7 +89,7 @@ func TestShapes3DFile(t *testing.T) {
 		patterned(t, stream(t, source, 37), 37)
 	}
 	_, err := openShapes3DFile(originalInfo, "testdata/3dshapes_latest.h5")
-	expect.Says(t, err, "3D Shapes", "3dshapes_latest.h5", "[60 64 64 3]", "[480000 64 64 3]")
+	expect.Says(t, err, "Shapes3D", "3dshapes_latest.h5", "[60 64 64 3]", "[480000 64 64 3]")
 	_, err = openShapes3DFile(info, "testdata/grouped.h5")
 	expect.Says(t, err, `"images"`, "imgs", "check that this is the published file")
 	other := info.clone()

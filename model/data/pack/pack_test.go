@@ -367,7 +367,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkRandom reads random images of the size of 3D Shapes from a file in the page cache.
+// BenchmarkRandom reads random images of the size of Shapes3D from a file in the page cache.
 func BenchmarkRandom(b *testing.B) {
 	h := header(20000, 64*64*3, 0)
 	f := write(b, root(b), h, make([]byte, h.Len*h.Each), nil)

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// numbers holds the 27 parameters of the scene, fitted to published images of 3D Shapes. The unit of length is a tenth of the camera's
+// numbers holds the 27 parameters of the scene, fitted to published images of Shapes3D. The unit of length is a tenth of the camera's
 // distance from the object; gains multiply an albedo of 0 to 255.
 type numbers struct {
 	Camera struct {

@@ -1,4 +1,4 @@
-// Package shapes3d draws a substitute for the 3D Shapes images: a room, an object, a camera that orbits it, and three hues.
+// Package shapes3d draws a substitute for the Shapes3D images: a room, an object, a camera that orbits it, and three hues.
 //
 // Only 480 geometries (shape × scale × orientation) differ in what rays hit. Each is traced once into a layer of weights, and an image
 // is a weighted sum of three hues and the sky: tens of thousands of images per second from 18 MB, without a file.
