@@ -10,6 +10,7 @@ import (
 	"slotscope/model/bundle"
 	"slotscope/model/exchange"
 	"slotscope/model/folder"
+	"slotscope/model/whole"
 )
 
 // Export collects the parts of a bundle for a checkpoint; main provides it. close frees what the bundle reads while it is written.
@@ -68,6 +69,7 @@ func writeBundle(b bundle.Bundle, out string) (files []string, err error) {
 	if !strings.EqualFold(filepath.Ext(out), ".zip") {
 		return b.WriteDir(out)
 	}
+	_ = whole.CleanFor(out) // files that cannot be removed only take space
 	err = writeFile(out, func(w io.Writer) error {
 		files, err = b.WriteZip(w, strings.TrimSuffix(filepath.Base(out), filepath.Ext(out)))
 		return err

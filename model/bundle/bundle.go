@@ -196,7 +196,8 @@ func (b Bundle) writeExamples(w io.Writer) error {
 	return npz.Write(w, npz.Data{Name: "images", Shape: shape, Values: e.Images}, slots, npz.Data{Name: "decoded", Shape: shape, Values: e.Decoded})
 }
 
-// WriteDir writes the bundle as a new folder, atomically, and returns the names of its files.
+// WriteDir writes the bundle as a new folder, atomically, and returns the names of its files. It first removes what killed exports left
+// beside the folder.
 func (b Bundle) WriteDir(dir string) (names []string, err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return nil, model.Invalid{"out": fmt.Sprintf("%s is not empty; choose a new folder", dir)}
@@ -207,13 +208,14 @@ func (b Bundle) WriteDir(dir string) (names []string, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(dir), ".export-*")
+	temp, remove, err := whole.TempIn(filepath.Dir(dir))
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer remove()
+	draft := filepath.Join(temp, "bundle")
 	names, err = b.each(func(name string, write func(io.Writer) error) error {
-		path := filepath.Join(temp, filepath.FromSlash(name))
+		path := filepath.Join(draft, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
@@ -225,13 +227,10 @@ func (b Bundle) WriteDir(dir string) (names []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing bundle %s: %w", dir, err)
 	}
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return nil, err
-	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return names, os.Rename(temp, dir)
+	return names, os.Rename(draft, dir)
 }
 
 // WriteZip writes the bundle as a zip archive with one folder, and returns the names of its files. The output is deterministic.

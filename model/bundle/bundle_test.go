@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
@@ -251,6 +253,53 @@ func TestOutMustBeNew(t *testing.T) {
 	b := bundle.Bundle{Name: "x", File: untrained(t, tiny("qlae"))}
 	if _, err := b.WriteDir(dir); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a folder with files: %v", err)
+	}
+}
+
+// TestKilledExport: the next export to a folder removes what a killed one left there, but nothing of one that is still writing.
+func TestKilledExport(t *testing.T) {
+	b := bundle.Bundle{Name: "x", File: untrained(t, tiny("qlae"))}
+	if dir := os.Getenv("BUNDLE_CHILD"); dir != "" {
+		b.Page = func(io.Writer) error {
+			os.Stdout.WriteString("writing\n")
+			time.Sleep(time.Minute)
+			return nil
+		}
+		b.WriteDir(filepath.Join(dir, "slow"))
+		return
+	}
+	dir := t.TempDir()
+	child := exec.Command(os.Args[0], "-test.run=^TestKilledExport$")
+	child.Env = append(os.Environ(), "BUNDLE_CHILD="+dir)
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "writing\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	for _, step := range []struct {
+		when, export string
+		want         int // entries in the folder
+		kill         bool
+	}{
+		{"while the other export writes", "first", 2, false},
+		{"after the other export was killed", "second", 2, true},
+	} {
+		if step.kill {
+			_ = child.Process.Kill()
+			_ = child.Wait()
+		}
+		if _, err := b.WriteDir(filepath.Join(dir, step.export)); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != step.want {
+			t.Errorf("%s: %v, %v; want %d entries", step.when, entries, err, step.want)
+		}
 	}
 }
 

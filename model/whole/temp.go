@@ -12,14 +12,22 @@ import (
 )
 
 const (
-	tempPrefix = "slotscope-tmp-" // of temporary folders in os.TempDir
+	tempPrefix = "slotscope-tmp-" // of temporary folders
 	tempLock   = ".lock"          // file in such a folder that its owner locks
 )
 
 // Temp creates a folder for temporary files and returns a function that removes it. If the process is killed, a later CleanTemp removes it.
-func Temp() (dir string, remove func(), err error) {
+func Temp() (dir string, remove func(), err error) { return temp("") }
+
+// TempIn is Temp in a given folder, from which it first removes the temporary folders of dead processes.
+func TempIn(parent string) (dir string, remove func(), err error) {
+	_ = cleanTemp(parent) // folders that cannot be removed only take space
+	return temp(parent)
+}
+
+func temp(parent string) (dir string, remove func(), err error) {
 	for {
-		if dir, err = os.MkdirTemp("", tempPrefix); err != nil {
+		if dir, err = os.MkdirTemp(parent, tempPrefix); err != nil {
 			return "", nil, err
 		}
 		path := filepath.Join(dir, tempLock)
@@ -29,7 +37,7 @@ func Temp() (dir string, remove func(), err error) {
 			return "", nil, err
 		}
 		locked := host.Lock(lock)
-		if _, err := os.Lstat(path); errors.Is(locked, host.ErrLocked) || err != nil { // CleanTemp was faster
+		if _, err := os.Lstat(path); errors.Is(locked, host.ErrLocked) || err != nil { // cleanTemp was faster
 			_ = lock.Close()
 			continue
 		}
@@ -38,8 +46,10 @@ func Temp() (dir string, remove func(), err error) {
 }
 
 // CleanTemp removes the temporary folders that dead processes of this user left behind.
-func CleanTemp() error {
-	root, err := os.OpenRoot(os.TempDir())
+func CleanTemp() error { return cleanTemp(os.TempDir()) }
+
+func cleanTemp(parent string) error {
+	root, err := os.OpenRoot(parent)
 	if err != nil {
 		return err
 	}

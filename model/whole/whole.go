@@ -129,6 +129,25 @@ func Clean(root *os.Root, dir string) error {
 	return errors.Join(errs...)
 }
 
+// CleanFor removes temporary files of dead writers of the file at a path.
+func CleanFor(path string) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	errs := []error{err}
+	for _, e := range entries {
+		if e.Type().IsRegular() && strings.HasPrefix(e.Name(), prefix+filepath.Base(path)+"-") {
+			if err := removeAbandoned(root, e.Name()); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // removeAbandoned removes a temporary file that is not locked. It holds the lock meanwhile, so that a writer that has just created the
 // file, but not locked it yet, notices the removal.
 func removeAbandoned(root *os.Root, name string) error {

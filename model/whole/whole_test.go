@@ -121,8 +121,30 @@ func TestKilledWriter(t *testing.T) {
 	if left := names(t, dir); len(left) != 1 || !strings.HasPrefix(left[0], ".tmp-state.json-") {
 		t.Fatalf("while its writer is alive: %q", left)
 	}
+	cleanFor := func(name string) {
+		t.Helper()
+		if err := CleanFor(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	cleanFor("state.json")
+	if left := names(t, dir); len(left) != 1 {
+		t.Fatalf("while its writer is alive: %q", left)
+	}
 	_ = child.Process.Kill()
 	_ = child.Wait()
+	temp := filepath.Join(dir, names(t, dir)[0])
+	cleanFor("another.json")
+	if left := names(t, dir); len(left) != 1 {
+		t.Errorf("another file's temporary file was removed: %q", left)
+	}
+	cleanFor("state.json")
+	if left := names(t, dir); len(left) != 0 {
+		t.Errorf("after its writer was killed: %q", left)
+	}
+	if err := os.WriteFile(temp, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	clean(t, dir)
 	if left := names(t, dir); len(left) != 0 {
 		t.Errorf("after its writer was killed: %q", left)
