@@ -356,6 +356,17 @@ func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 	return b
 }
 
+// The page is no wider than its window at any width, even with long names of checkpoints, and all buttons of the toolbar are in the window.
+func TestPlayFitsItsWindow(t *testing.T) {
+	b := openPlay(t, 1280, 800)
+	b.Eval(`void (document.querySelector('#checkpoint option').textContent = 'long name '.repeat(20))`)
+	for _, width := range []int64{390, 768, 820, 1023, 1024, 1280, 1920} {
+		b.Do(chromedp.EmulateViewport(width, 800))
+		b.Wait(`innerWidth + ': ' + Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)`, fmt.Sprintf("%d: 0", width))
+		b.Wait(`[...document.querySelectorAll('.play-head a, .play-head .tools > *')].filter((e) => { const r = e.getBoundingClientRect(); return r.width === 0 || r.right > document.documentElement.clientWidth || r.right > e.parentElement.getBoundingClientRect().right + 1; }).map((e) => e.textContent).join()`, "")
+	}
+}
+
 // The first screen shows images, groups of slots and group swaps, of the pair with the most swap hits.
 func TestPlayFirstScreen(t *testing.T) {
 	b := openTiny(t, 1280, 800, "")
