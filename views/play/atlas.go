@@ -50,7 +50,6 @@ type AtlasCode struct {
 	Neighbours   []AtlasEntry
 	Life         string // figure: the share of images with the code, over the checkpoints; empty if there is only one
 	Born         string // when it was first and last used, as a sentence
-	Waiting      bool   // the other checkpoints are not encoded yet
 	Before, Next *AtlasEntry
 	Play         string // URL of the playground with the code in A
 	Refused      string // why a name was not saved
