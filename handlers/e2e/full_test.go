@@ -17,15 +17,23 @@ import (
 	"slotscope/model/folder"
 )
 
+// smallDisk mounts a disk of the given size, which requires root, at a new folder; the folder is usable even after an error.
+func smallDisk(t *testing.T, size string) (dir string, err error) {
+	dir = t.TempDir()
+	if err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err == nil {
+		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	}
+	return dir, err
+}
+
 // TestServerStartsOnAFullDisk checks that a server starts on a full disk, which has no room for its lock and the files of its index, so that
 // a visitor can delete a run; the next start is normal.
 func TestServerStartsOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+	dir, err := smallDisk(t, "8m")
+	if err != nil {
 		t.Skip("cannot mount a small disk: ", err)
 	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	root, err := folder.Root(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"slotscope/model"
 	"slotscope/model/expect"
 	"slotscope/model/folder"
@@ -47,12 +45,9 @@ func TestKillAnything(t *testing.T) {
 	}
 	t.Logf("SLOTSCOPE_SEED=%d repeats these choices", seed)
 	k := &killing{t: t, rng: rand.New(rand.NewPCG(seed, 0))}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256m"); err != nil {
+	dir, err := smallDisk(t, "256m")
+	if k.small = err == nil; !k.small {
 		t.Logf("not testing a full disk: mounting a small one: %v", err)
-	} else {
-		k.small = true
-		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	}
 	k.site = serve(t, dir)
 	count := 5
