@@ -169,7 +169,12 @@ func (f *firefox) await(what, js string) {
 func (f *firefox) drag(from, to string) {
 	f.t.Helper()
 	at := func(selector string) (x, y int) {
-		text := f.value(fmt.Sprintf(`((r) => Math.round(r.x + r.width / 2) + ' ' + Math.round(r.y + r.height / 2))(document.querySelector(%q).getBoundingClientRect())`, selector))
+		var text string
+		await(f.t, selector+" has stopped moving", func() bool {
+			before := text
+			text = f.value(fmt.Sprintf(`((r) => Math.round(r.x + r.width / 2) + ' ' + Math.round(r.y + r.height / 2))(document.querySelector(%q).getBoundingClientRect())`, selector))
+			return text == before
+		})
 		if _, err := fmt.Sscan(text, &x, &y); err != nil {
 			f.t.Fatalf("%s lies at %q: %v", selector, text, err)
 		}

@@ -264,7 +264,7 @@ func (b Browser) settled(most time.Duration, js string, ok func(string) bool) (s
 func (b Browser) PlotBox(selector string) (left, top, wide float64) {
 	b.T.Helper()
 	b.Eval(fmt.Sprintf(`document.querySelector('%s').scrollIntoView({ block: 'center', behavior: 'instant' })`, selector))
-	b.Wait(fmt.Sprintf(`document.querySelector('%s .u-over') !== null`, selector), "true")
+	b.Middle(selector + " .u-over") // waits until charts drawn above no longer move it
 	box := b.Eval(fmt.Sprintf(`(() => { const r = document.querySelector('%s .u-over').getBoundingClientRect(); return [r.left, r.top, r.width].join(' ') })()`, selector))
 	if _, err := fmt.Sscan(box, &left, &top, &wide); err != nil {
 		b.T.Fatal(err)
@@ -272,14 +272,16 @@ func (b Browser) PlotBox(selector string) (left, top, wide float64) {
 	return left, top, wide
 }
 
-// View waits until the page's zoomed view differs from before, and returns the visible steps.
-func (b Browser) View(before string) (from, to int, text string) {
+// View waits until the steps of the page's zoomed view satisfy ok, and returns them and their text; what describes them in the failure
+// message. Charts follow a gesture with a delay.
+func (b Browser) View(what string, ok func(from, to int) bool) (from, to int, text string) {
 	b.T.Helper()
-	const view = `document.querySelector('[data-part=view]').textContent`
-	b.Wait(fmt.Sprintf(`%[1]s !== '' && %[1]s !== '%[2]s'`, view, before), "true")
-	text = b.Eval(view)
-	if _, err := fmt.Sscanf(strings.ReplaceAll(text, ",", ""), "steps %d to %d", &from, &to); err != nil {
-		b.T.Fatalf("the view is %q: %v", text, err)
+	text, reached := b.settled(patience, `document.querySelector('[data-part=view]').textContent`, func(v string) bool {
+		_, err := fmt.Sscanf(strings.ReplaceAll(v, ",", ""), "steps %d to %d", &from, &to)
+		return err == nil && ok(from, to)
+	})
+	if !reached {
+		b.T.Fatalf("%s: the view is %q", what, text)
 	}
 	return from, to, text
 }

@@ -75,9 +75,13 @@ func (b playBrowser) unfold() {
 }
 
 // row returns a row's codes.
-func (b playBrowser) row(row string) string {
-	b.t.Helper()
-	return b.Eval(fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].sort((x, y) => x.dataset.i - y.dataset.i).map((e) => e.dataset.code).join('.')`, row))
+func (b playBrowser) row(row string) string { b.t.Helper(); return b.Eval(codesOf(row)) }
+
+// has waits until a row has these codes.
+func (b playBrowser) has(row, codes string) { b.t.Helper(); b.Wait(codesOf(row), codes) }
+
+func codesOf(row string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].sort((x, y) => x.dataset.i - y.dataset.i).map((e) => e.dataset.code).join('.')`, row)
 }
 
 func (b playBrowser) address(want string) {
@@ -107,21 +111,15 @@ func TestPlayDragPutsACodeOfBIntoA(t *testing.T) {
 	if after == before {
 		t.Error("the image did not change")
 	}
-	if got := b.row("a"); got != "1.2.3.9.5" {
-		t.Errorf("row A is %s", got)
-	}
+	b.has("a", "1.2.3.9.5")
 	b.address("a=12345&b=400000&codes=1.2.3.9.5&bcodes=6.2.8.9.10")
 	b.unfold()
 	b.drag("play-palette-11", "play-slot-a-0")
 	b.shows("11.2.3.9.5")
 	b.drag("play-palette-7", "play-image")
-	if got := b.row("a"); got != "7.2.3.9.5" {
-		t.Errorf("after dropping an entry on the enlarged image, row A is %s", got)
-	}
+	b.has("a", "7.2.3.9.5")
 	b.drag("play-slot-a-4", "play-slot-b-1") // into B, and into another slot
-	if got := b.row("b"); got != "6.5.8.9.10" {
-		t.Errorf("row B is %s", got)
-	}
+	b.has("b", "6.5.8.9.10")
 	b.drag("play-slot-b-0", "play-undo") // released elsewhere
 	if got := b.row("a") + " " + b.row("b"); got != "7.2.3.9.5 6.5.8.9.10" {
 		t.Errorf("after releasing elsewhere, the rows are %s", got)
@@ -187,9 +185,7 @@ func TestPlayKeyboardAlone(t *testing.T) {
 		t.Errorf("while held, row A is %s", got)
 	}
 	b.Keys(kb.Enter)
-	if got := b.row("a"); got != "1.2.8.4.5" {
-		t.Errorf("row A is %s", got)
-	}
+	b.has("a", "1.2.8.4.5")
 	b.Wait(`document.getElementById('said').textContent.startsWith('Set slot 2 of A')`, "true")
 	b.Wait(`document.activeElement.dataset.testid`, "play-slot-a-2")
 	b.unfold()
@@ -206,9 +202,7 @@ func TestPlayKeyboardAlone(t *testing.T) {
 
 func TestPlayTapAndTapOnAPhone(t *testing.T) {
 	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
-	if got := b.Eval(`document.documentElement.scrollWidth`); got != "390" {
-		t.Errorf("the page is %s px wide on a 390 px phone", got)
-	}
+	b.Wait(`document.documentElement.scrollWidth`, "390")
 	b.Eval(`document.querySelector('[data-testid=play-slot-b-1]').scrollIntoView({block: 'center'})`)
 	for _, id := range []string{"play-slot-b-0", "play-slot-a-0"} {
 		x, y := b.at(id)
@@ -294,20 +288,14 @@ func TestPlayStripChangesItsOrder(t *testing.T) {
 	step(1, "1.2.3.4.5")
 	step(2, "6.2.3.4.5")
 	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=1.0.2.3.4")
-	from, to := b.Eval(mid(`[data-place="4"] .grip`)), b.Eval(mid(`[data-place="0"] .grip`))
-	var x0, y0, x1, y1 float64
-	fmt.Sscanf(from, "%g %g", &x0, &y0)
-	fmt.Sscanf(to, "%g %g", &x1, &y1)
+	x0, y0 := b.Middle(`[data-place="4"] .grip`)
+	x1, y1 := b.Middle(`[data-place="0"] .grip`)
 	b.Drag(x0, y0, x1, y1)
 	step(1, "1.2.3.4.10")
 	step(5, "6.2.8.9.10") // ends at B in any order
 	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=4.1.0.2.3")
 	b.keys2("z", false)
 	step(1, "1.2.3.4.5")
-}
-
-func mid(selector string) string {
-	return `(() => { const r = document.querySelector('` + selector + `').getBoundingClientRect(); return (r.left + r.width / 2) + ' ' + (r.top + r.height / 2); })()`
 }
 
 func TestPlayOtherPictures(t *testing.T) {
@@ -408,14 +396,10 @@ func TestPlayGroups(t *testing.T) {
 	b.shows(with(1, 2)) // previewed while held
 	b.Keys(kb.Enter)
 	b.Wait(`document.getElementById('said').textContent`, "A has B’s object hue, slots 1, 2.")
-	if got := b.row("a"); got != with(1, 2) {
-		t.Errorf("row A is %s, want %s", got, with(1, 2))
-	}
+	b.has("a", with(1, 2))
 	b.click("play-undo")
 	b.drag("play-group-0", "play-slot-b-3") // copies A's codes to B
-	if got := b.row("b"); !strings.HasSuffix(got, before[7]+"."+before[8]) {
-		t.Errorf("row B is %s", got)
-	}
+	b.Wait(codesOf("b")+`.endsWith('.`+before[7]+"."+before[8]+`')`, "true")
 	b.click("play-undo")
 	b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
 	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-blend-group-0]'); s.value = 40; s.dispatchEvent(new Event('input')); })()`)
