@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
@@ -65,16 +64,26 @@ func TestFeedingChangesNothing(t *testing.T) {
 	}
 }
 
-// stopped trains a run until its first points are written, then stops it.
+// someWritten is a context that is cancelled when it is asked for its state and twelve points of a run are written.
+type someWritten struct {
+	context.Context
+	cancel context.CancelFunc
+	f      *folder.Folder
+}
+
+func (c someWritten) Err() error {
+	if points, _, _ := c.f.Tail(0); len(points) >= 12 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// stopped trains a run until some of its points are written, then stops it.
 func stopped(t *testing.T, f *folder.Folder) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for seen := []model.Point{}; len(seen) == 0; time.Sleep(time.Millisecond) {
-			seen, _, _ = f.Tail(0)
-		}
-		cancel()
-	}()
+	inner, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ctx := someWritten{inner, cancel, f}
 	err := runIn(ctx, f)
 	status, _ := f.Status()
 	if !errors.Is(err, context.Canceled) || status.State != model.Stopped {
