@@ -2,7 +2,6 @@ package bundle_test
 
 import (
 	"archive/zip"
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -269,17 +268,9 @@ func TestKilledExport(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	child := exec.Command(os.Args[0], "-test.run=^TestKilledExport$")
-	child.Env = append(os.Environ(), "BUNDLE_CHILD="+dir)
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "writing\n" {
-		t.Fatalf("%q, %v", line, err)
+	line, kill := expect.Child(t, "BUNDLE_CHILD="+dir)
+	if line != "writing" {
+		t.Fatal(line)
 	}
 	for _, step := range []struct {
 		when, export string
@@ -290,8 +281,7 @@ func TestKilledExport(t *testing.T) {
 		{"after the other export was killed", "second", 2, true},
 	} {
 		if step.kill {
-			_ = child.Process.Kill()
-			_ = child.Wait()
+			kill()
 		}
 		if _, err := b.WriteDir(filepath.Join(dir, step.export)); err != nil {
 			t.Fatal(err)

@@ -2,10 +2,13 @@
 package expect
 
 import (
+	"bufio"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -51,6 +54,30 @@ func Open[T io.Closer](t testing.TB, open func(path string) (T, error), path str
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	return f
+}
+
+// Child runs the test in another process with an environment variable that makes it take the child's part. It waits for the first line that
+// the child prints, and returns it and a function that kills the child; the end of the test does so, too.
+func Child(t testing.TB, variable string) (line string, kill func()) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), variable)
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	})
+	t.Cleanup(kill)
+	if line, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the child printed %q: %v", line, err)
+	}
+	return strings.TrimSuffix(line, "\n"), kill
 }
 
 // Frugal fails the test if work on an input of size bytes allocates more than times as many bytes, plus 8 MB for buffers: sizes declared in a

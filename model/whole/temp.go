@@ -49,19 +49,12 @@ func temp(parent string) (dir string, remove func(), err error) {
 func CleanTemp() error { return cleanTemp(os.TempDir()) }
 
 func cleanTemp(parent string) error {
-	root, err := os.OpenRoot(parent)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	errs := []error{err}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix) && host.Private(info) == nil {
-			errs = append(errs, removeAbandonedFolder(root, e.Name(), info))
+	return eachIn(parent, func(root *os.Root, name string, e fs.DirEntry) error {
+		if info, err := e.Info(); err == nil && e.IsDir() && strings.HasPrefix(name, tempPrefix) && host.Private(info) == nil {
+			return removeAbandonedFolder(root, name, info)
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
 }
 
 // removeAbandonedFolder removes a temporary folder whose lock is free. One without a lock may just have been created.

@@ -1,12 +1,12 @@
 package whole
 
 import (
-	"bufio"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"slotscope/model/expect"
 )
 
 // TestTempOfKilledProcess: the folder of a killed process is removed, but not while the process is alive; other folders are kept.
@@ -38,20 +38,7 @@ func TestTempOfKilledProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestTempOfKilledProcess$")
-	child.Env = append(os.Environ(), "WHOLE_TEMP_CHILD=1")
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := line[:len(line)-1]
+	dir, kill := expect.Child(t, "WHOLE_TEMP_CHILD=1")
 	left := func(when string, want ...string) {
 		t.Helper()
 		if err := CleanTemp(); err != nil {
@@ -72,8 +59,7 @@ func TestTempOfKilledProcess(t *testing.T) {
 	}
 	young, another := filepath.Join(place, "slotscope-tmp-new"), filepath.Join(place, "another")
 	left("while all are alive", own, dir, young, another)
-	_ = child.Process.Kill()
-	_ = child.Wait()
+	kill()
 	left("after a kill", own, young, another)
 	remove()
 	left("after the end", young, another)

@@ -107,45 +107,52 @@ func there(root *os.Root, name string) bool {
 
 // Clean removes temporary files of dead writers from a folder.
 func Clean(root *os.Root, dir string) error {
+	return each(root, dir, func(path string, e fs.DirEntry) error {
+		switch {
+		case !e.Type().IsRegular():
+		case strings.HasPrefix(e.Name(), prefix):
+			return removeAbandoned(root, path)
+		case old(e):
+			return root.Remove(path)
+		}
+		return nil
+	})
+}
+
+// CleanFor removes temporary files of dead writers of the file at a path.
+func CleanFor(path string) error {
+	return eachIn(filepath.Dir(path), func(root *os.Root, name string, e fs.DirEntry) error {
+		if e.Type().IsRegular() && strings.HasPrefix(name, prefix+filepath.Base(path)+"-") {
+			return removeAbandoned(root, name)
+		}
+		return nil
+	})
+}
+
+// each calls do with the path and entry of each entry of a folder and joins the errors, except those of entries that are gone. A missing
+// folder has no entries.
+func each(root *os.Root, dir string, do func(path string, e fs.DirEntry) error) error {
 	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	errs := []error{err}
 	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		var err error
-		switch {
-		case !e.Type().IsRegular():
-		case strings.HasPrefix(e.Name(), prefix):
-			err = removeAbandoned(root, name)
-		case old(e):
-			err = root.Remove(name)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if err := do(filepath.Join(dir, e.Name()), e); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// CleanFor removes temporary files of dead writers of the file at a path.
-func CleanFor(path string) error {
-	root, err := os.OpenRoot(filepath.Dir(path))
+// eachIn is each for a folder by its path.
+func eachIn(dir string, do func(root *os.Root, name string, e fs.DirEntry) error) error {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	errs := []error{err}
-	for _, e := range entries {
-		if e.Type().IsRegular() && strings.HasPrefix(e.Name(), prefix+filepath.Base(path)+"-") {
-			if err := removeAbandoned(root, e.Name()); !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
-		}
-	}
-	return errors.Join(errs...)
+	return each(root, ".", func(name string, e fs.DirEntry) error { return do(root, name, e) })
 }
 
 // removeAbandoned removes a temporary file that is not locked. It holds the lock meanwhile, so that a writer that has just created the

@@ -1,16 +1,16 @@
 package whole
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"slotscope/model/expect"
 )
 
 func text(s string) func(*os.File) error {
@@ -105,17 +105,9 @@ func TestKilledWriter(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	child := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
-	child.Env = append(os.Environ(), "WHOLE_CHILD="+dir)
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "writing\n" {
-		t.Fatalf("%q, %v", line, err)
+	line, kill := expect.Child(t, "WHOLE_CHILD="+dir)
+	if line != "writing" {
+		t.Fatal(line)
 	}
 	clean(t, dir)
 	if left := names(t, dir); len(left) != 1 || !strings.HasPrefix(left[0], ".tmp-state.json-") {
@@ -131,8 +123,7 @@ func TestKilledWriter(t *testing.T) {
 	if left := names(t, dir); len(left) != 1 {
 		t.Fatalf("while its writer is alive: %q", left)
 	}
-	_ = child.Process.Kill()
-	_ = child.Wait()
+	kill()
 	temp := filepath.Join(dir, names(t, dir)[0])
 	cleanFor("another.json")
 	if left := names(t, dir); len(left) != 1 {
