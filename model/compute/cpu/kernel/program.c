@@ -9,8 +9,8 @@
 #endif
 
 typedef struct {
-	void (*run_program)(const program *, const slot *, const instruction *, const loading *, const storing *, const reducing *,
-		const uintptr_t *, float *, int64_t, int64_t, int64_t);
+	void (*run_program)(const program *, const slot *, const instruction *, const stretch *, const loading *, const storing *,
+		const reducing *, const uintptr_t *, float *, int64_t, int64_t, int64_t);
 	void (*reduce_range)(int64_t, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
 		int64_t);
 } program_kernels;
@@ -19,6 +19,7 @@ typedef struct {
 #include "isa.h"
 
 static const program_kernels *set = &program_set_plain;
+static int set_number;
 
 int select_program_set(int number)
 {
@@ -32,15 +33,17 @@ int select_program_set(int number)
 	if (number == 2)
 		set = &program_set_avx512;
 #endif
-	return number;
+	return set_number = number;
 }
+
+int program_set(void) { return set_number; }
 
 __attribute__((constructor)) static void choose(void) { select_program_set(best_set()); }
 
-void run_program(const program *p, const slot *slots, const instruction *code, const loading *loads, const storing *stores,
-	const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi)
+void run_program(const program *p, const slot *slots, const instruction *code, const stretch *stretches, const loading *loads,
+	const storing *stores, const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi)
 {
-	set->run_program(p, slots, code, loads, stores, reductions, pointers, scratch, first, lo, hi);
+	set->run_program(p, slots, code, stretches, loads, stores, reductions, pointers, scratch, first, lo, hi);
 }
 
 void reduce_range(int64_t kind, const float *x, float *y, int64_t r, int64_t inner, int64_t o0, int64_t o1, int64_t r0, int64_t r1,

@@ -102,6 +102,7 @@ type Program struct {
 	c          C.program
 	slots      []C.slot
 	code       []C.instruction
+	stretches  []C.stretch
 	loads      []C.loading
 	stores     []C.storing
 	reductions []C.reducing
@@ -140,6 +141,8 @@ func NewProgram(spec ProgramSpec) (*Program, error) {
 	if err := newCompiler(p, kinds).compile(); err != nil {
 		return nil, err
 	}
+	p.stretches = translate(p)
+	p.c.stretches = C.int64_t(len(p.stretches))
 	return p, nil
 }
 
@@ -396,8 +399,8 @@ func (w *programTask) do(lo, hi int) {
 func (w *programTask) call(first, lo, hi int) {
 	p := w.program
 	room := w.pool.scratch.get(int(p.c.room) + 2*len(p.reductions)*int(p.c.inner))
-	C.run_program(&p.c, unsafe.SliceData(p.slots), unsafe.SliceData(p.code), unsafe.SliceData(p.loads), unsafe.SliceData(p.stores),
-		unsafe.SliceData(p.reductions), &w.pointers[0], floats(room.data), C.int64_t(first), C.int64_t(lo), C.int64_t(hi))
+	C.run_program(&p.c, unsafe.SliceData(p.slots), unsafe.SliceData(p.code), unsafe.SliceData(p.stretches), unsafe.SliceData(p.loads),
+		unsafe.SliceData(p.stores), unsafe.SliceData(p.reductions), &w.pointers[0], floats(room.data), C.int64_t(first), C.int64_t(lo), C.int64_t(hi))
 	w.pool.scratch.put(room)
 }
 
@@ -501,4 +504,9 @@ func (k ReductionKind) join(x, y float64) float64 {
 	return x + y
 }
 
+// machineCode is whether programs are translated to machine code where this is supported.
+var machineCode = true
+
 func selectProgramSet(set int) int { return int(C.select_program_set(C.int(set))) }
+
+func programSet() int { return int(C.program_set()) }

@@ -46,19 +46,27 @@ typedef struct {
 	int64_t slot, kind, pointer;
 } reducing;
 
+// Instructions [first, last), as machine code for vectors of STRETCH_STEP elements, or 0 if they are interpreted.
+enum { STRETCH_STEP = 8 };
+typedef struct {
+	uintptr_t native;
+	int64_t first, last;
+} stretch;
+
 typedef struct {
 	int64_t size, block; // number of elements in total, and computed at a time
-	int64_t slots, codes, loads, stores, reductions;
+	int64_t slots, codes, stretches, loads, stores, reductions;
 	int64_t r, inner;    // of the reductions
 	int64_t room;        // floats of the scratch before the reductions' accumulators
 } program;
 
 int select_program_set(int set);
+int program_set(void);
 
 // run_program computes elements [lo, hi). pointers has the inputs, outputs and results of reductions. If there are
 // reductions, block and lo are multiples of inner, and each run of up to r rows gives the next inner results, from first on.
-void run_program(const program *p, const slot *slots, const instruction *code, const loading *loads, const storing *stores,
-	const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi);
+void run_program(const program *p, const slot *slots, const instruction *code, const stretch *stretches, const loading *loads,
+	const storing *stores, const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi);
 
 // reduce_range reduces x [outer, r, inner] over rows [r0, r1) to y, for the outer indices [o0, o1) and columns [c0, c1).
 void reduce_range(int64_t kind, const float *x, float *y, int64_t r, int64_t inner, int64_t o0, int64_t o1, int64_t r0, int64_t r1,

@@ -353,8 +353,32 @@ static inline float *ISA(locate)(const slot *s, const uintptr_t *pointers, float
 	return (float *)&s->at;
 }
 
-static void ISA(run_program)(const program *p, const slot *slots, const instruction *code, const loading *loads, const storing *stores,
-	const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi)
+static void ISA(interpret)(const instruction *code, int64_t codes, float *const *at, int64_t n)
+{
+	for (const instruction *c = code; c < code + codes; c++)
+		ISA(step)(c->op, c->scalar, at[c->dst], at[c->src[0]], at[c->src[1]], at[c->src[2]], n);
+}
+
+// Computes all instructions for a block. Elements that do not fill a vector of the machine code are interpreted.
+static void ISA(compute)(const program *p, const slot *slots, const instruction *code, const stretch *stretches, float *const *at, int64_t n)
+{
+	int64_t whole = p->stretches ? n / STRETCH_STEP * STRETCH_STEP : 0;
+	for (const stretch *s = stretches; whole && s < stretches + p->stretches; s++) {
+		if (s->native)
+			((void (*)(float *const *, int64_t))s->native)(at, whole * (int64_t)sizeof(float));
+		else
+			ISA(interpret)(code + s->first, s->last - s->first, at, whole);
+	}
+	if (whole == n)
+		return;
+	float *rest[MAX_SLOTS];
+	for (int64_t i = 0; i < p->slots; i++)
+		rest[i] = slots[i].kind == IN_SCALAR || slots[i].kind == IN_CONSTANT ? at[i] : at[i] + whole;
+	ISA(interpret)(code, p->codes, rest, n - whole);
+}
+
+static void ISA(run_program)(const program *p, const slot *slots, const instruction *code, const stretch *stretches,
+	const loading *loads, const storing *stores, const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi)
 {
 	float *at[MAX_SLOTS];
 	int64_t held[MAX_SLOTS], length[MAX_SLOTS], row = 0, done = first;
@@ -372,10 +396,7 @@ static void ISA(run_program)(const program *p, const slot *slots, const instruct
 			at[i] = ISA(locate)(&slots[i], pointers, scratch, start);
 		for (int64_t i = 0; i < p->loads; i++)
 			ISA(fill)(&loads[i], (const void *)pointers[loads[i].pointer], start, at[loads[i].slot], n, &held[i], &length[i]);
-		for (int64_t i = 0; i < p->codes; i++) {
-			const instruction *c = &code[i];
-			ISA(step)(c->op, c->scalar, at[c->dst], at[c->src[0]], at[c->src[1]], at[c->src[2]], n);
-		}
+		ISA(compute)(p, slots, code, stretches, at, n);
 		for (int64_t i = 0; i < p->stores; i++)
 			ISA(empty)(&stores[i], (void *)pointers[stores[i].pointer], at[stores[i].slot], start, n);
 		if (!p->reductions)

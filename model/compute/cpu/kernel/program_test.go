@@ -155,13 +155,22 @@ func ulps(got float32, want float64) float64 {
 	return math.Abs(float64(got)-want) / math.Ldexp(1, max(exp-24, -149))
 }
 
+// forEachInterpreter runs a test once with each instruction set of this machine, with interpreted programs, and once with machine code.
+func forEachInterpreter(t *testing.T, test func(t *testing.T)) {
+	machineCode = false
+	defer func() { machineCode = true }()
+	forEachSet(t, test)
+	machineCode = true
+	t.Run("machine code", test)
+}
+
 func TestFunctionsAreWithinAFewUlps(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
 	limits := map[Op]float64{Exp: 1.5, Expm1: 2.5, Log: 1.5, Log1p: 2.5, Sqrt: 0.5, Rsqrt: 1.5, Tanh: 2, Logistic: 2.5, Erf: 1.5,
 		Copy: 0, Neg: 0, Abs: 0, Sign: 0, Floor: 0, Ceil: 0, Round: 0, IsFinite: 0, ToMask: 0, RoundBF16: 0}
 	x := everywhere()
-	forEachSet(t, func(t *testing.T) {
+	forEachInterpreter(t, func(t *testing.T) {
 		for op, limit := range limits {
 			got := runUnary(t, p, op, x)
 			worst, at := 0.0, float32(0)
@@ -207,7 +216,7 @@ func TestSinAndCos(t *testing.T) {
 		x = append(x, float32(i)*0.17, float32(i)*1e-3)
 	}
 	x = append(x, specials...)
-	forEachSet(t, func(t *testing.T) {
+	forEachInterpreter(t, func(t *testing.T) {
 		for _, op := range []Op{Sin, Cos} {
 			got := runUnary(t, p, op, x)
 			for i := range x {
@@ -234,7 +243,7 @@ func TestBinaryAndTernaryOps(t *testing.T) {
 	}
 	limits := map[Op]float64{Add: 0.5, Sub: 0.5, Mul: 0.5, Div: 0.5, Max: 0, Min: 0, Pow: 1, Rem: 0, Equal: 0, NotEqual: 0, Greater: 0,
 		GreaterEqual: 0, Less: 0, LessEqual: 0, Clamp: 0}
-	forEachSet(t, func(t *testing.T) {
+	forEachInterpreter(t, func(t *testing.T) {
 		for op, limit := range limits {
 			spec := ProgramSpec{Dims: []int{len(x)}, Inputs: []Input{{}, {}, {}}, Code: []Instruction{{op, [3]Value{0, 1, 2}}}, Outputs: []Output{{Value: 3}}}
 			if op.gives(nil) == mask {
@@ -328,14 +337,17 @@ func interpret(s ProgramSpec, in []array) (values [][]float64) {
 var exactOps = []Op{Copy, Neg, Abs, Sign, Sqrt, Floor, Ceil, Round, IsFinite, Not, ToFloat, ToMask, RoundBF16, Add, Sub, Mul, Div, Max, Min, And, Or, Xor, Equal,
 	NotEqual, Greater, GreaterEqual, Less, LessEqual, Select, Clamp}
 
-func drawProgram(t *rapid.T) ProgramSpec {
+func drawProgram(t *rapid.T) ProgramSpec { return drawProgramOf(t, exactOps, 5, 25) }
+
+// drawProgramOf draws a program with up to the given numbers of inputs and instructions.
+func drawProgramOf(t *rapid.T, ops []Op, inputs, instructions int) ProgramSpec {
 	s := ProgramSpec{Dims: rapid.SliceOfN(rapid.SampledFrom([]int{1, 2, 3, 5, 16, 33}), 0, 4).Draw(t, "dims")}
 	if product64(s.Dims) > 20_000 {
 		t.Skip("slow")
 	}
 	s.Constants = []float32{2, -0.5}
 	kinds := []kind{}
-	for i := range rapid.IntRange(1, 5).Draw(t, "inputs") {
+	for i := range rapid.IntRange(1, inputs).Draw(t, "inputs") {
 		in := Input{Type: Type(rapid.IntRange(0, 3).Draw(t, "type"))}
 		if rapid.Bool().Draw(t, fmt.Sprint("strided ", i)) {
 			in.Strides = drawStrides(t, s.Dims)
@@ -343,8 +355,8 @@ func drawProgram(t *rapid.T) ProgramSpec {
 		s.Inputs = append(s.Inputs, in)
 		kinds = append(kinds, in.Type.kind())
 	}
-	for range rapid.IntRange(0, 25).Draw(t, "instructions") {
-		in := Instruction{Op: rapid.SampledFrom(exactOps).Draw(t, "op")}
+	for range rapid.IntRange(0, instructions).Draw(t, "instructions") {
+		in := Instruction{Op: rapid.SampledFrom(ops).Draw(t, "op")}
 		var operands []kind
 		for a := range in.Op.Operands() {
 			want := in.Op.takes(a)
@@ -430,18 +442,19 @@ func axesOf(dims []int) []int {
 func TestProgramsAgreeWithInterpreter(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
-	forEachSet(t, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkProgram(t, p, drawReducing(t)) }) })
+	forEachInterpreter(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) { checkProgram(t, p, reducing(t, drawProgram(t))) })
+	})
 }
 
 func FuzzPrograms(f *testing.F) {
 	p := NewPool(3)
 	f.Cleanup(p.Close)
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkProgram(t, p, drawReducing(t)) }))
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkProgram(t, p, reducing(t, drawProgram(t))) }))
 }
 
-// drawReducing draws a program, half of them with reductions of its values.
-func drawReducing(t *rapid.T) ProgramSpec {
-	s := drawProgram(t)
+// reducing returns a program with reductions of its values, or half of the time the program itself.
+func reducing(t *rapid.T, s ProgramSpec) ProgramSpec {
 	if len(s.Dims) == 0 || !rapid.Bool().Draw(t, "reduce") {
 		return s
 	}
@@ -585,7 +598,7 @@ func TestConstantsAndScalarsKeepTheirSign(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
 	negative := float32(math.Copysign(0, -1))
-	forEachSet(t, func(t *testing.T) {
+	forEachInterpreter(t, func(t *testing.T) {
 		program := mustProgram(t, ProgramSpec{Dims: []int{19}, Constants: []float32{negative}, Inputs: []Input{{Strides: []int{0}}},
 			Code: []Instruction{{Copy, [3]Value{0}}, {Add, [3]Value{0, ConstantValue(0)}}}, Outputs: []Output{{Value: 1}, {Value: 2}, {Value: ConstantValue(0)}}})
 		var out [3][]float32
@@ -654,7 +667,7 @@ func TestProgramAllocatesNothing(t *testing.T) {
 func TestReduce(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
-	forEachSet(t, func(t *testing.T) {
+	forEachInterpreter(t, func(t *testing.T) {
 		for _, s := range [][3]int{{1, 1, 1}, {1, 1_000_003, 1}, {7, 0, 3}, {0, 3, 3}, {3, 3, 0}, {5, 9, 1}, {1, 700, 3000}, {1, 40_000, 64}, {2, 4096, 33}, {300, 17, 5}, {2, 3, 5000}} {
 			for _, k := range []ReductionKind{Sum, Largest, Least} {
 				checkReduce(t, p, k, s[0], s[1], s[2])

@@ -1,0 +1,171 @@
+//go:build cgo && amd64 && (linux || darwin)
+
+package kernel
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// assembler writes AVX2 instructions over vectors of eight floats, in the VEX encoding of Intel's manual, volume 2, section 2.3.
+type assembler struct {
+	code      []byte
+	constants []uint32 // each is stored eight times after the code
+	uses      []use
+}
+
+// use is a place in the code that holds the distance from its end to a constant.
+type use struct{ at, constant, behind int }
+
+// vector is the second operand of an instruction: a register, memory at base + rcx, a float at base, or a constant.
+type vector struct {
+	kind operandKind
+	n    int // register, base register or index of the constant
+}
+
+type operandKind uint8
+
+const (
+	inVector operandKind = iota
+	inArray
+	inFloat
+	inCode
+)
+
+// General registers, numbered as in the instructions.
+const (
+	rax = 0
+	rcx = 1 // offset of the current vector in bytes
+	rdx = 2
+	rsi = 6 // the offset's end
+	rdi = 7 // addresses of the slots
+)
+
+// Opcode maps and prefixes of the VEX encoding.
+const (
+	map0F   = 1
+	map0F38 = 2
+	map0F3A = 3
+	no66    = 0
+	with66  = 1
+)
+
+// opcode is an instruction: its map, prefix and opcode.
+type opcode struct{ table, prefix, op byte }
+
+var (
+	vmovups      = opcode{map0F, no66, 0x10} // load
+	vmovupsStore = opcode{map0F, no66, 0x11}
+	vbroadcastss = opcode{map0F38, with66, 0x18}
+	vaddps       = opcode{map0F, no66, 0x58}
+	vmulps       = opcode{map0F, no66, 0x59}
+	vsubps       = opcode{map0F, no66, 0x5c}
+	vminps       = opcode{map0F, no66, 0x5d}
+	vdivps       = opcode{map0F, no66, 0x5e}
+	vmaxps       = opcode{map0F, no66, 0x5f}
+	vsqrtps      = opcode{map0F, no66, 0x51}
+	vandps       = opcode{map0F, no66, 0x54}
+	vorps        = opcode{map0F, no66, 0x56}
+	vxorps       = opcode{map0F, no66, 0x57}
+	vcmpps       = opcode{map0F, no66, 0xc2}
+	vroundps     = opcode{map0F3A, with66, 0x08}
+	vblendvps    = opcode{map0F3A, with66, 0x4a}
+	vfmadd231ps  = opcode{map0F38, with66, 0xb8}
+	vpaddd       = opcode{map0F, with66, 0xfe}
+	vpcmpeqd     = opcode{map0F, with66, 0x76}
+	vpsrld       = opcode{map0F, with66, 0x72} // by an immediate, with 2 in the field of the register
+)
+
+// Predicates of vcmpps: ordered ones are false and unordered ones true if an operand is NaN. None signals.
+const (
+	ifEqual        = 0x00
+	ifUnordered    = 0x03
+	ifNotEqual     = 0x04
+	ifOrdered      = 0x07
+	ifEqualOrNaN   = 0x08
+	ifLess         = 0x11
+	ifLessEqual    = 0x12
+	ifGreaterEqual = 0x1d
+	ifGreater      = 0x1e
+)
+
+// Rounding of vroundps, without the exception for inexact results.
+const (
+	toNearest = 0x08
+	toSmaller = 0x09
+	toLarger  = 0x0a
+)
+
+func (a *assembler) bytes(b ...byte) { a.code = append(a.code, b...) }
+
+func (a *assembler) int32(x int) { a.code = binary.LittleEndian.AppendUint32(a.code, uint32(int32(x))) }
+
+// vex writes op reg, first, second, followed by immediate bytes.
+func (a *assembler) vex(op opcode, reg, first int, second vector, immediate ...byte) {
+	rxb := byte(0xe0) // the inverted upper bits of reg, of the index and of the base or second register
+	if reg >= 8 {
+		rxb &^= 0x80
+	}
+	if second.kind != inCode && second.n >= 8 {
+		rxb &^= 0x20
+	}
+	a.bytes(0xc4, rxb|op.table, byte(^first&15)<<3|1<<2|op.prefix, op.op)
+	middle := byte(reg&7) << 3
+	switch second.kind {
+	case inVector:
+		a.bytes(0xc0 | middle | byte(second.n&7))
+	case inArray: // [base + rcx]
+		a.bytes(0x04|middle, rcx<<3|byte(second.n&7))
+	case inFloat: // [base]
+		a.bytes(middle | byte(second.n&7))
+	case inCode: // [rip + distance]
+		a.bytes(0x05 | middle)
+		a.uses = append(a.uses, use{len(a.code), second.n, 4 + len(immediate)})
+		a.int32(0)
+	}
+	a.bytes(immediate...)
+}
+
+// constant returns the operand of a constant in all lanes.
+func (a *assembler) constant(bits uint32) vector {
+	i := slices.Index(a.constants, bits)
+	if i < 0 {
+		i = len(a.constants)
+		a.constants = append(a.constants, bits)
+	}
+	return vector{inCode, i}
+}
+
+// address loads the address of a slot from the table at rdi.
+func (a *assembler) address(to, slot int) {
+	a.bytes(0x48|byte(to>>3)<<2, 0x8b, 0x87|byte(to&7)<<3) // mov to, [rdi + 8·slot]
+	a.int32(8 * slot)
+}
+
+// begin starts the loop and returns its first instruction's place.
+func (a *assembler) begin() int {
+	a.bytes(0x31, 0xc9) // xor ecx, ecx
+	return len(a.code)
+}
+
+// end closes the loop and returns from the function.
+func (a *assembler) end(start int) {
+	a.bytes(0x48, 0x83, 0xc1, 32)      // add rcx, 32
+	a.bytes(0x48, 0x39, 0xf1)          // cmp rcx, rsi
+	a.bytes(0x0f, 0x82)                // jb start
+	a.int32(start - (len(a.code) + 4)) //
+	a.bytes(0xc5, 0xf8, 0x77, 0xc3)    // vzeroupper; ret
+	for len(a.code)%32 != 0 {          // constants do not cross cache lines
+		a.bytes(0xcc)
+	}
+	at := len(a.code)
+	for _, c := range a.constants {
+		for range 8 {
+			a.code = binary.LittleEndian.AppendUint32(a.code, c)
+		}
+	}
+	for _, u := range a.uses {
+		distance := at + 32*u.constant - (u.at + u.behind)
+		binary.LittleEndian.PutUint32(a.code[u.at:], uint32(int32(distance)))
+	}
+}

@@ -1,0 +1,391 @@
+//go:build cgo && amd64 && (linux || darwin)
+
+package kernel
+
+/*
+#include "program.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	vectors      = 16 // vector registers of AVX2
+	mostScalars  = 5  // single values that stay in registers
+	leastStretch = 2  // instructions for which machine code is worthwhile
+)
+
+// bases are the registers that hold addresses of arrays. Addresses of further arrays are loaded for each access.
+var bases = []int{rdx, 8, 9, 10, 11}
+
+// translate returns a program's instructions in stretches: those with operations that the assembler knows become machine code, the others
+// are interpreted. It returns nil if all are interpreted.
+func translate(p *Program) []C.stretch {
+	if !machineCode || programSet() == 0 {
+		return nil
+	}
+	var out []C.stretch
+	var code []byte
+	for from := 0; from < len(p.code); {
+		n, known := from+1, translatable(p.code[from])
+		for n < len(p.code) && translatable(p.code[n]) == known {
+			n++
+		}
+		s := C.stretch{first: C.int64_t(from), last: C.int64_t(n)}
+		if known && n-from >= leastStretch {
+			s.native = C.uintptr_t(len(code)) + 1
+			code = append(code, generate(p, from, n)...)
+		}
+		out = append(out, s)
+		from = n
+	}
+	if len(code) == 0 {
+		return nil
+	}
+	region, err := executable(code)
+	if err != nil { // some systems forbid it
+		return nil
+	}
+	runtime.AddCleanup(p, func(region []byte) { _ = unix.Munmap(region) }, region)
+	start := C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(region))))
+	for i := range out {
+		if out[i].native != 0 {
+			out[i].native += start - 1
+		}
+	}
+	return out
+}
+
+// executable returns memory with the code, which can be executed but no longer written.
+func executable(code []byte) ([]byte, error) {
+	region, err := unix.Mmap(-1, 0, len(code), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, err
+	}
+	copy(region, code)
+	if err := unix.Mprotect(region, unix.PROT_READ|unix.PROT_EXEC); err != nil {
+		_ = unix.Munmap(region)
+		return nil, err
+	}
+	return region, nil
+}
+
+func translatable(c C.instruction) bool {
+	switch Op(c.op) {
+	case Exp, Expm1, Log, Log1p, Tanh, Logistic, Erf, Sin, Cos, Pow, Rem:
+		return false
+	}
+	return true
+}
+
+// generator writes the machine code of a stretch of instructions. A value stays in a register from the instruction that computes it to
+// those that read it. It is stored if it is read after the stretch, if it is an output, or if registers are needed.
+type generator struct {
+	assembler
+	p       *Program
+	n, now  int           // the stretch ends before instruction n; now is the one being written
+	slot    [vectors]int  // slot whose value a register holds, −1 if none
+	unsaved [vectors]bool // whether the slot's memory does not have that value
+	pinned  [vectors]bool // whether the current instruction uses the register
+	fixed   [vectors]bool // whether the register holds a single value for the whole stretch
+	base    map[int]int   // registers with the addresses of slots
+}
+
+// generate returns the code of a function of the slots' addresses and of a number of bytes, which computes instructions [from, n).
+func generate(p *Program, from, n int) []byte {
+	g := &generator{p: p, n: n, now: from, base: map[int]int{}}
+	for r := range g.slot {
+		g.slot[r] = -1
+	}
+	g.prepare(from)
+	start := g.begin()
+	for ; g.now < n; g.now++ {
+		g.instruction(&p.code[g.now])
+		for r, s := range g.slot {
+			g.pinned[r] = false
+			if s >= 0 && !g.fixed[r] && g.nextRead(s, g.now+1) < 0 {
+				g.slot[r] = -1
+			}
+		}
+	}
+	g.end(start)
+	return g.code
+}
+
+// prepare loads single values and addresses before the loop.
+func (g *generator) prepare(from int) {
+	scalars := 0
+	for i := from; i < g.n; i++ {
+		c := &g.p.code[i]
+		slots := []int{int(c.dst)}
+		for _, s := range c.src[:Op(c.op).Operands()] {
+			slots = append(slots, int(s))
+		}
+		for _, s := range slots {
+			switch {
+			case g.single(s) && scalars < mostScalars && !slices.Contains(g.slot[:], s):
+				scalars++
+				r := vectors - scalars
+				g.address(rax, s)
+				g.vex(vbroadcastss, r, 0, vector{inFloat, rax})
+				g.slot[r], g.fixed[r] = s, true
+			case g.inMemory(s) && g.base[s] == 0 && len(g.base) < len(bases):
+				g.base[s] = bases[len(g.base)]
+				g.address(g.base[s], s)
+			}
+		}
+	}
+}
+
+// single reports whether a slot holds one value for all elements.
+func (g *generator) single(slot int) bool {
+	kind := g.p.slots[slot].kind
+	return kind == C.IN_SCALAR || kind == C.IN_CONSTANT
+}
+
+// inMemory reports whether a slot is an array, or loaded from one.
+func (g *generator) inMemory(slot int) bool {
+	return g.p.slots[slot].kind == C.IN_MEMORY || slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot })
+}
+
+func reads(c *C.instruction, slot int) bool {
+	return slices.Contains(c.src[:Op(c.op).Operands()], C.int32_t(slot))
+}
+
+// nextRead returns the first instruction from i on that reads the value that a slot has now, or −1 if the stretch has none.
+func (g *generator) nextRead(slot, i int) int {
+	for ; i < g.n; i++ {
+		c := &g.p.code[i]
+		if reads(c, slot) {
+			return i
+		}
+		if int(c.dst) == slot {
+			break
+		}
+	}
+	return -1
+}
+
+// outlives reports whether the value that the current instruction writes to a slot is read after the stretch.
+func (g *generator) outlives(slot int) bool {
+	for i := g.now + 1; i < len(g.p.code); i++ {
+		c := &g.p.code[i]
+		if i >= g.n && reads(c, slot) {
+			return true
+		}
+		if int(c.dst) == slot {
+			return false
+		}
+	}
+	return slices.ContainsFunc(g.p.stores, func(s C.storing) bool { return int(s.slot) == slot }) ||
+		slices.ContainsFunc(g.p.reductions, func(r C.reducing) bool { return int(r.slot) == slot })
+}
+
+// array returns the current vector of a slot in memory. It may use rax.
+func (g *generator) array(slot int) vector {
+	base, ok := g.base[slot]
+	if !ok {
+		base = rax
+		g.address(rax, slot)
+	}
+	return vector{inArray, base}
+}
+
+func (g *generator) save(r int) { g.vex(vmovupsStore, r, 0, g.array(g.slot[r])) }
+
+// take returns a free register: an empty one, or the one whose value is read last, which is saved if necessary.
+func (g *generator) take() int {
+	best, last := -1, -1
+	for r, s := range g.slot {
+		if g.pinned[r] || g.fixed[r] {
+			continue
+		}
+		if s < 0 {
+			best = r
+			break
+		}
+		if next := g.nextRead(s, g.now); next > last {
+			best, last = r, next
+		}
+	}
+	if g.slot[best] >= 0 && g.unsaved[best] {
+		g.save(best)
+	}
+	g.slot[best], g.unsaved[best], g.pinned[best] = -1, false, true
+	return best
+}
+
+// load returns a register with the value of a slot.
+func (g *generator) load(slot C.int32_t) int {
+	s := int(slot)
+	if r := slices.Index(g.slot[:], s); r >= 0 {
+		g.pinned[r] = true
+		return r
+	}
+	r := g.take()
+	if g.single(s) {
+		g.address(rax, s)
+		g.vex(vbroadcastss, r, 0, vector{inFloat, rax})
+	} else {
+		g.vex(vmovups, r, 0, g.array(s))
+	}
+	g.slot[r] = s
+	return r
+}
+
+// second returns a slot's value as a second operand: in memory if no other instruction reads it. The next instruction must use it.
+func (g *generator) second(slot C.int32_t) vector {
+	s := int(slot)
+	if slices.Contains(g.slot[:], s) || g.single(s) || g.nextRead(s, g.now+1) >= 0 {
+		return vector{inVector, g.load(slot)}
+	}
+	return g.array(s)
+}
+
+// instruction writes an instruction and stores its result if necessary.
+func (g *generator) instruction(c *C.instruction) {
+	d := g.compute(Op(c.op), c.src)
+	dst := int(c.dst)
+	if old := slices.Index(g.slot[:], dst); old >= 0 {
+		g.slot[old] = -1
+	}
+	g.slot[d], g.unsaved[d] = dst, true
+	if g.p.slots[dst].kind == C.IN_MEMORY || g.outlives(dst) {
+		g.save(d)
+		g.unsaved[d] = false
+	}
+}
+
+// simple lists the operations that are one instruction.
+var simple = map[Op]opcode{Add: vaddps, Sub: vsubps, Mul: vmulps, Div: vdivps, And: vandps, Or: vorps, Xor: vxorps}
+
+// compared lists the predicates of comparisons.
+var compared = map[Op]byte{Equal: ifEqual, NotEqual: ifNotEqual, Greater: ifGreater, GreaterEqual: ifGreaterEqual, Less: ifLess, LessEqual: ifLessEqual}
+
+const (
+	signBit  = 0x80000000
+	allBits  = 0xffffffff
+	infinity = 0x7f800000
+	one      = 0x3f800000
+)
+
+// compute writes an operation, as in program_body.h, and returns the register of its result, which has no slot yet.
+func (g *generator) compute(op Op, src [3]C.int32_t) int {
+	if op.Operands() > 1 {
+		return g.computeSeveral(op, src)
+	}
+	x, d := g.load(src[0]), g.take()
+	of := vector{inVector, x}
+	switch op {
+	case Copy:
+		g.vex(vmovups, d, 0, of)
+	case Neg:
+		g.vex(vxorps, d, x, g.constant(signBit))
+	case Abs:
+		g.vex(vandps, d, x, g.constant(^uint32(signBit)))
+	case Not:
+		g.vex(vxorps, d, x, g.constant(allBits))
+	case ToFloat:
+		g.vex(vandps, d, x, g.constant(one))
+	case ToMask:
+		g.vex(vcmpps, d, x, g.constant(0), ifNotEqual)
+	case Sqrt:
+		g.vex(vsqrtps, d, 0, of)
+	case Rsqrt:
+		root := g.take()
+		g.vex(vsqrtps, root, 0, of)
+		g.vex(vmovups, d, 0, g.constant(one))
+		g.vex(vdivps, d, d, vector{inVector, root})
+	case Floor:
+		g.vex(vroundps, d, 0, of, toSmaller)
+	case Ceil:
+		g.vex(vroundps, d, 0, of, toLarger)
+	case Round:
+		g.vex(vroundps, d, 0, of, toNearest)
+	case IsFinite:
+		g.vex(vandps, d, x, g.constant(infinity))
+		g.vex(vpcmpeqd, d, d, g.constant(infinity))
+		g.vex(vxorps, d, d, g.constant(allBits))
+	case Sign:
+		zero := g.take()
+		g.vex(vcmpps, zero, x, g.constant(0), ifEqualOrNaN)
+		g.vex(vandps, d, x, g.constant(signBit))
+		g.vex(vorps, d, d, g.constant(one))
+		g.blend(d, d, of, zero)
+	case RoundBF16:
+		g.roundBF16(d, x)
+	}
+	return d
+}
+
+func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
+	x := g.load(src[0])
+	if op == Select {
+		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
+		g.blend(d, z, vector{inVector, y}, x)
+		return d
+	}
+	if op == FMA {
+		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
+		g.vex(vmovups, d, 0, vector{inVector, z})
+		g.vex(vfmadd231ps, d, x, vector{inVector, y})
+		return d
+	}
+	if op == Clamp {
+		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
+		g.most(vmaxps, d, y, vector{inVector, x})
+		g.most(vminps, d, d, vector{inVector, z})
+		return d
+	}
+	d := g.take()
+	if op == Max || op == Min {
+		code := vmaxps
+		if op == Min {
+			code = vminps
+		}
+		g.most(code, d, x, vector{inVector, g.load(src[1])})
+		return d
+	}
+	if code, ok := simple[op]; ok {
+		g.vex(code, d, x, g.second(src[1]))
+		return d
+	}
+	g.vex(vcmpps, d, x, g.second(src[1]), compared[op])
+	return d
+}
+
+// blend writes d = yes where the mask is true, no elsewhere.
+func (g *generator) blend(d, no int, yes vector, mask int) {
+	g.vex(vblendvps, d, no, yes, byte(mask<<4))
+}
+
+// most writes the larger or smaller of x and y, NaN if either is. The instruction alone returns y if either is NaN.
+func (g *generator) most(op opcode, d, x int, y vector) {
+	nan := g.take()
+	g.vex(vcmpps, nan, x, vector{inVector, x}, ifUnordered)
+	kept := x
+	if d == x { // x must outlive the first instruction
+		kept = g.take()
+		g.vex(vmovups, kept, 0, vector{inVector, x})
+	}
+	g.vex(op, d, x, y)
+	g.blend(d, d, vector{inVector, kept}, nan)
+}
+
+func (g *generator) roundBF16(d, x int) {
+	number, odd := g.take(), g.take()
+	g.vex(vcmpps, number, x, vector{inVector, x}, ifOrdered)
+	g.vex(vpsrld, 2, odd, vector{inVector, x}, 16)
+	g.vex(vandps, odd, odd, g.constant(1))
+	g.vex(vpaddd, odd, odd, g.constant(0x7fff))
+	g.vex(vpaddd, odd, odd, vector{inVector, x})
+	g.vex(vorps, d, x, g.constant(0x00400000))
+	g.blend(d, d, vector{inVector, odd}, number)
+	g.vex(vandps, d, d, g.constant(0xffff0000))
+}
