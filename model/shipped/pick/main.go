@@ -4,12 +4,11 @@
 //
 // Shipped runs with other names are kept.
 //
-// From each list it selects the run with the highest InfoM in its full evaluation, as in the paper, or with --by swaps the one whose swaps of
-// groups of slots give the true image most often. With --psnr and --infom, it considers only runs that reach these values, for instance so that
-// images are recognizable. The runs of a list must have the same model and dataset. The notes of the selected run list the seeds and all other
-// settings in which the candidates differ; --note adds how they were found. pick evaluates the rounded weights again, so that the scores are
-// theirs. It logs how many codes differ from those of the original weights, and fails if more than one in 1,000 differs or PSNR changes by more
-// than 0.02 dB.
+// From each list it selects the run with the highest InfoM in its full evaluation, as in the paper. With --psnr, it considers only runs with at
+// least this PSNR, so that images are recognizable. The runs of a list must have the same model and dataset. The notes of the selected run list
+// the seeds and all other settings in which the candidates differ; --note adds how they were found. pick evaluates the rounded weights again, so
+// that the scores are theirs. It logs how many codes differ from those of the original weights, and fails if more than one in 1,000 differs or
+// PSNR changes by more than 0.02 dB.
 package main
 
 import (
@@ -54,20 +53,17 @@ func main() {
 	log.SetFlags(0)
 	dataDir := flag.String("data", "data", "data folder of the runs")
 	out := flag.String("out", "model/shipped/runs", "folder of the embedded runs")
-	var want selection
-	flag.StringVar(&want.by, "by", "infom", "score by which a run is selected: infom, or swaps, the hits of group swaps")
-	flag.Float64Var(&want.psnr, "psnr", 0, "minimum PSNR of a run in dB")
-	flag.Float64Var(&want.infoM, "infom", 0, "minimum InfoM of a run")
+	least := flag.Float64("psnr", 0, "minimum PSNR of a run in dB")
 	note := flag.String("note", "", "sentence on how the candidates were found, added to the runs' notes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := pickAll(ctx, *dataDir, *out, *note, want, flag.Args()); err != nil {
+	if err := pickAll(ctx, *dataDir, *out, *note, *least, flag.Args()); err != nil {
 		log.Fatal("pick: ", err)
 	}
 }
 
-func pickAll(ctx context.Context, dataDir, out, note string, want selection, lists []string) error {
+func pickAll(ctx context.Context, dataDir, out, note string, least float64, lists []string) error {
 	if len(lists) == 0 {
 		return errors.New("no runs given; use NAME=RUN,RUN,RUN …")
 	}
@@ -86,7 +82,7 @@ func pickAll(ctx context.Context, dataDir, out, note string, want selection, lis
 	}
 	for _, list := range lists {
 		name, runs, _ := strings.Cut(list, "=")
-		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name), note: note, want: want}
+		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name), note: note, least: least}
 		if err := p.pick(ctx, strings.Split(runs, ",")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -116,24 +112,9 @@ func shippedNow(out string) (ids []string, err error) {
 type picker struct {
 	root   *folder.Data
 	engine *compute.Engine
-	dir    string // folder of the shipped run
-	note   string // how the candidates were found
-	want   selection
-}
-
-// selection is the rule by which a run is selected.
-type selection struct {
-	by          string // a key of scored
-	psnr, infoM float64
-}
-
-// scored lists the scores by which a run can be selected.
-var scored = map[string]struct {
-	name string
-	of   func(candidate) float64
-}{
-	"infom": {"InfoM", func(c candidate) float64 { return c.infoM }},
-	"swaps": {"share of group swaps that hit", func(c candidate) float64 { return c.swaps }},
+	dir    string  // folder of the shipped run
+	note   string  // how the candidates were found
+	least  float64 // minimum PSNR in dB
 }
 
 type candidate struct {
@@ -141,7 +122,6 @@ type candidate struct {
 	cfg    model.Config
 	label  string // its seed, and the settings in which the candidates differ
 	infoM  float64
-	swaps  float64 // share of group swaps that hit, 0 if it was not measured
 	psnr   float64 // in dB
 	images int     // number of images evaluated
 }
@@ -151,7 +131,7 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	best, rule, err := choose(all, p.want)
+	best, rule, err := choose(all, p.least)
 	if err != nil {
 		return err
 	}
@@ -175,38 +155,28 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	return p.measure(ctx, f, to)
 }
 
-// choose returns the candidate with the highest score of those that reach the minimum values, and a sentence about the selection.
-func choose(all []candidate, want selection) (best candidate, rule string, err error) {
-	score, known := scored[want.by]
-	if !known {
-		return best, "", fmt.Errorf("--by %s is unknown; use infom or swaps", want.by)
-	}
-	enough := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.psnr < want.psnr || c.infoM < want.infoM })
+// choose returns the candidate with the highest InfoM of those with at least the given PSNR, and a sentence about the selection.
+func choose(all []candidate, least float64) (best candidate, rule string, err error) {
+	enough := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.psnr < least })
 	if len(enough) == 0 {
-		return best, "", fmt.Errorf("no run reaches a PSNR of %g dB and an InfoM of %g", want.psnr, want.infoM)
+		return best, "", fmt.Errorf("no run has a PSNR of at least %g dB", least)
 	}
-	best = slices.MaxFunc(enough, func(a, b candidate) int { return cmp.Compare(score.of(a), score.of(b)) })
+	best = slices.MaxFunc(enough, func(a, b candidate) int { return cmp.Compare(a.infoM, b.infoM) })
 	said := make([]string, len(all))
 	what, among := "seeds", ""
-	if want.psnr > 0 {
-		among += fmt.Sprintf(" and a PSNR of at least %g dB", want.psnr)
-	}
-	if want.infoM > 0 {
-		among += fmt.Sprintf(" and an InfoM of at least %g", want.infoM)
+	if least > 0 {
+		among = fmt.Sprintf(" and a PSNR of at least %g dB", least)
 	}
 	for i, c := range all {
-		said[i] = fmt.Sprintf("%s: %.3f", c.label, score.of(c))
-		if want.psnr > 0 {
+		said[i] = fmt.Sprintf("%s: %.3f", c.label, c.infoM)
+		if least > 0 {
 			said[i] += fmt.Sprintf(" at %.1f dB", c.psnr)
-		}
-		if want.infoM > 0 && want.by != "infom" {
-			said[i] += fmt.Sprintf(" and InfoM %.3f", c.infoM)
 		}
 		if c.label != seedOf(c.cfg) {
 			what = "runs"
 		}
 	}
-	return best, fmt.Sprintf("Selected from %d %s for the highest %s on %s images%s (%s).", len(all), what, score.name, humanize.Comma(int64(best.images)), among, strings.Join(said, "; ")), nil
+	return best, fmt.Sprintf("Selected from %d %s for the highest InfoM on %s images%s (%s).", len(all), what, humanize.Comma(int64(best.images)), among, strings.Join(said, "; ")), nil
 }
 
 // candidates returns runs of one model and dataset, with several seeds, evaluated on the same number of images.
@@ -243,11 +213,7 @@ func (p picker) candidate(id string) (candidate, error) {
 	if scores.Metrics == nil || scores.Effort != model.Full {
 		return candidate{}, fmt.Errorf("%s has no full evaluation; run slotscope eval %s", id, id)
 	}
-	c := candidate{id: id, cfg: f.Config(), infoM: float64(scores.Metrics.InfoM), psnr: scores.PSNR, images: scores.Images}
-	if t := scores.SwapTruth; t != nil {
-		c.swaps = float64(t.Group.Value)
-	}
-	return c, nil
+	return candidate{id: id, cfg: f.Config(), infoM: float64(scores.Metrics.InfoM), psnr: scores.PSNR, images: scores.Images}, nil
 }
 
 // label sets the labels of candidates: their seeds and the hyperparameters in which they differ, except for engine and cadence.

@@ -39,8 +39,7 @@ func dataFolder(t *testing.T) *folder.Data {
 func TestCandidates(t *testing.T) {
 	root := dataFolder(t)
 	scores := func(infoM float64, images int) model.Scores {
-		return model.Scores{Images: images, PSNR: 40 - 10*infoM, Effort: model.Full, Metrics: &model.Metrics{InfoM: model.Score(infoM)},
-			SwapTruth: &model.SwapTruth{Group: model.Interval{Value: model.Score(1.3 - infoM)}}}
+		return model.Scores{Images: images, PSNR: 40 - 10*infoM, Effort: model.Full, Metrics: &model.Metrics{InfoM: model.Score(infoM)}}
 	}
 	cfg := func(seed int64, lr float64) model.Config { return model.Config{Model: "hrr", Seed: seed, LR: lr} }
 	run(t, root, "a", cfg(0, 0.1), scores(0.7, 10_000))
@@ -60,7 +59,7 @@ func TestCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, rule, err := choose(all, selection{by: "infom"})
+	best, rule, err := choose(all, 0)
 	if want := "Selected from 3 seeds for the highest InfoM on 10,000 images (seed 0: 0.700; seed 1: 0.800; seed 2: 0.400)."; best.id != "b" || rule != want || err != nil {
 		t.Errorf("selected %s: %q, want b: %q", best.id, rule, want)
 	}
@@ -68,25 +67,16 @@ func TestCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, rule, err = choose(all, selection{by: "infom"})
+	best, rule, err = choose(all, 0)
 	if want := "Selected from 3 runs for the highest InfoM on 10,000 images (seed 0, η 0.1: 0.700; seed 1, η 0.1: 0.800; seed 3, η 0.3: 0.900)."; best.id != "other" || rule != want || err != nil {
 		t.Errorf("selected %s: %q, want other: %q", best.id, rule, want)
 	}
-	best, rule, err = choose(all, selection{by: "infom", psnr: 32})
+	best, rule, err = choose(all, 32)
 	if want := "Selected from 3 runs for the highest InfoM on 10,000 images and a PSNR of at least 32 dB (seed 0, η 0.1: 0.700 at 33.0 dB; seed 1, η 0.1: 0.800 at 32.0 dB; seed 3, η 0.3: 0.900 at 31.0 dB)."; best.id != "b" || rule != want || err != nil {
 		t.Errorf("selected %s: %q, %v, want b: %q", best.id, rule, err, want)
 	}
-	best, rule, err = choose(all, selection{by: "swaps", psnr: 31, infoM: 0.75})
-	if want := "Selected from 3 runs for the highest share of group swaps that hit on 10,000 images and a PSNR of at least 31 dB and an InfoM of at least 0.75 (seed 0, η 0.1: 0.600 at 33.0 dB and InfoM 0.700; " +
-		"seed 1, η 0.1: 0.500 at 32.0 dB and InfoM 0.800; seed 3, η 0.3: 0.400 at 31.0 dB and InfoM 0.900)."; best.id != "b" || rule != want || err != nil {
-		t.Errorf("selected %s: %q, %v, want b: %q", best.id, rule, err, want)
-	}
-	_, _, err = choose(all, selection{by: "infom", psnr: 50})
-	expect.Says(t, err, "no run reaches a PSNR of 50 dB")
-	_, _, err = choose(all, selection{by: "swaps", infoM: 0.95})
-	expect.Says(t, err, "an InfoM of 0.95")
-	_, _, err = choose(all, selection{by: "cost"})
-	expect.Says(t, err, "--by cost is unknown; use infom or swaps")
+	_, _, err = choose(all, 50)
+	expect.Says(t, err, "no run has a PSNR of at least 50 dB")
 	for ids, want := range map[string]string{
 		"a b": "from at least 3", "a b c again": "b and again have the same configuration and seed 1", "a b elsewhere": "differ in their dataset", "a b fewer": "on 2000", "a b quick": "no full evaluation",
 		"a b nobody": "no run",
