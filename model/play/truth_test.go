@@ -34,7 +34,7 @@ func TestTruthOfAPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := l.Usage(src).Usage
-	group := u.Ownership.Groups[0] // of the floor hue, which this model represents well
+	group := u.Ownership.Groups[1] // of the wall hue, which this model represents well
 	a, b := GoodPair(set)
 	truth, err := m.Truth(t.Context(), set, u, a, b, group.Slots)
 	if err != nil {
