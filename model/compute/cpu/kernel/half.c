@@ -4,6 +4,9 @@
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
+#ifdef AMX_EMULATION
+#include "amx_emulation.h"
+#endif
 #if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -168,14 +171,20 @@ static int permitted(void)
 #endif
 }
 
+int half_tiles_saved(void) { return saves(1u << 17 | 1u << 18); }
+
 int half_missing(int set)
 {
 	switch (set) {
 	case HALF_AVX512: return best_set() == 2 && announces(7, 1, EAX, 1u << 5) ? HALF_HERE : HALF_NOT_ANNOUNCED;
 	case HALF_AMX:
+#ifdef AMX_EMULATION
+		if (amx_emulated())
+			return HALF_HERE;
+#endif
 		if (!announces(7, 0, EDX, 1u << 22 | 1u << 24))
 			return HALF_NOT_ANNOUNCED;
-		return saves(1u << 17 | 1u << 18) && permitted() ? HALF_HERE : HALF_NOT_PERMITTED;
+		return half_tiles_saved() && permitted() ? HALF_HERE : HALF_NOT_PERMITTED;
 	}
 	return HALF_HERE;
 }

@@ -36,6 +36,9 @@ int64_t half_unit(int set);
 enum { HALF_HERE, HALF_NOT_BUILT, HALF_NOT_ANNOUNCED, HALF_NOT_PERMITTED };
 int half_missing(int set);
 
+// half_tiles_saved reports whether the operating system saves the tiles of AMX; if not, every instruction of AMX is invalid. x86 only.
+int half_tiles_saved(void);
+
 // half_pack_rows and half_pack_cols pack in the order of pack_rows and pack_cols: for each block of BLOCK_K values of k, each panel, each
 // step, each part. A step of A is [height][HALF_STEP], a step of B [HALF_PAIRS][HALF_COLS][2]; elements outside the operand are zero.
 void half_pack_rows(const product *q, const float *a, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1);
