@@ -21,6 +21,8 @@ const (
 	leastStretch = 2  // instructions for which machine code is worthwhile
 )
 
+var _ [0]struct{} = [lanes - C.STRETCH_STEP]struct{}{} // both are the same
+
 // bases are the registers that hold addresses of arrays. Addresses of further arrays are loaded for each access.
 var bases = []int{rdx, 8, 9, 10, 11}
 
@@ -326,37 +328,36 @@ func (g *generator) compute(op Op, src [3]C.int32_t) int {
 
 func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 	x := g.load(src[0])
-	if op == Select {
+	switch op {
+	case Select:
 		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
 		g.blend(d, z, vector{inVector, y}, x)
 		return d
-	}
-	if op == FMA {
+	case Clamp:
+		y, z, larger, d := g.load(src[1]), g.load(src[2]), g.take(), g.take()
+		g.most(vmaxps, larger, y, x)
+		g.most(vminps, d, larger, z)
+		return d
+	case FMA:
 		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
 		g.vex(vmovups, d, 0, vector{inVector, z})
 		g.vex(vfmadd231ps, d, x, vector{inVector, y})
 		return d
-	}
-	if op == Clamp {
-		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
-		g.most(vmaxps, d, y, vector{inVector, x})
-		g.most(vminps, d, d, vector{inVector, z})
+	case Max:
+		y, d := g.load(src[1]), g.take()
+		g.most(vmaxps, d, x, y)
+		return d
+	case Min:
+		y, d := g.load(src[1]), g.take()
+		g.most(vminps, d, x, y)
 		return d
 	}
 	d := g.take()
-	if op == Max || op == Min {
-		code := vmaxps
-		if op == Min {
-			code = vminps
-		}
-		g.most(code, d, x, vector{inVector, g.load(src[1])})
-		return d
-	}
 	if code, ok := simple[op]; ok {
 		g.vex(code, d, x, g.second(src[1]))
-		return d
+	} else {
+		g.vex(vcmpps, d, x, g.second(src[1]), compared[op])
 	}
-	g.vex(vcmpps, d, x, g.second(src[1]), compared[op])
 	return d
 }
 
@@ -365,17 +366,12 @@ func (g *generator) blend(d, no int, yes vector, mask int) {
 	g.vex(vblendvps, d, no, yes, byte(mask<<4))
 }
 
-// most writes the larger or smaller of x and y, NaN if either is. The instruction alone returns y if either is NaN.
-func (g *generator) most(op opcode, d, x int, y vector) {
+// most writes the larger or smaller of x and y to d, another register; NaN if either is. The instruction alone returns y if either is NaN.
+func (g *generator) most(op opcode, d, x, y int) {
 	nan := g.take()
 	g.vex(vcmpps, nan, x, vector{inVector, x}, ifUnordered)
-	kept := x
-	if d == x { // x must outlive the first instruction
-		kept = g.take()
-		g.vex(vmovups, kept, 0, vector{inVector, x})
-	}
-	g.vex(op, d, x, y)
-	g.blend(d, d, vector{inVector, kept}, nan)
+	g.vex(op, d, x, vector{inVector, y})
+	g.blend(d, d, vector{inVector, x}, nan)
 }
 
 func (g *generator) roundBF16(d, x int) {

@@ -10,9 +10,11 @@ import (
 // assembler writes AVX2 instructions over vectors of eight floats, in the VEX encoding of Intel's manual, volume 2, section 2.3.
 type assembler struct {
 	code      []byte
-	constants []uint32 // each is stored eight times after the code
+	constants []uint32 // each is stored in all lanes of a vector after the code
 	uses      []use
 }
+
+const lanes = 8 // floats of a vector
 
 // use is a place in the code that holds the distance from its end to a constant.
 type use struct{ at, constant, behind int }
@@ -150,22 +152,23 @@ func (a *assembler) begin() int {
 
 // end closes the loop and returns from the function.
 func (a *assembler) end(start int) {
-	a.bytes(0x48, 0x83, 0xc1, 32)      // add rcx, 32
+	a.bytes(0x48, 0x83, 0xc1, 4*lanes) // add rcx, 32
 	a.bytes(0x48, 0x39, 0xf1)          // cmp rcx, rsi
 	a.bytes(0x0f, 0x82)                // jb start
-	a.int32(start - (len(a.code) + 4)) //
-	a.bytes(0xc5, 0xf8, 0x77, 0xc3)    // vzeroupper; ret
-	for len(a.code)%32 != 0 {          // constants do not cross cache lines
+	a.int32(start - (len(a.code) + 4))
+	a.bytes(0xc5, 0xf8, 0x77)        // vzeroupper
+	a.bytes(0xc3)                    // ret
+	for len(a.code)%(4*lanes) != 0 { // so that constants do not cross cache lines
 		a.bytes(0xcc)
 	}
 	at := len(a.code)
 	for _, c := range a.constants {
-		for range 8 {
+		for range lanes {
 			a.code = binary.LittleEndian.AppendUint32(a.code, c)
 		}
 	}
 	for _, u := range a.uses {
-		distance := at + 32*u.constant - (u.at + u.behind)
+		distance := at + 4*lanes*u.constant - (u.at + u.behind)
 		binary.LittleEndian.PutUint32(a.code[u.at:], uint32(int32(distance)))
 	}
 }
