@@ -19,7 +19,7 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 	defer p.Close()
 	var ops []Op
 	for op := Copy; op <= FMA; op++ {
-		if op != Sin && op != Cos { // their last bit depends on the position in a block
+		if op != Sin && op != Cos { // one large argument changes how its neighbors in the vector are computed
 			ops = append(ops, op)
 		}
 	}
