@@ -295,8 +295,9 @@ func (v *visitor) palette(s swap) (entry string) {
 	v.t.Helper()
 	entry = testID(fmt.Sprintf("play-palette-%d", s.code))
 	v.see(fmt.Sprintf(`document.getElementById('palette-slot').textContent === '%d' && !document.getElementById('entries').inert`, s.slot))
-	v.eval(`document.querySelector('#palette-unused[aria-expanded="false"]:not([hidden])')?.click()`)
-	v.see(fmt.Sprintf(`document.getElementById('palette-slot').textContent === '%d' && document.querySelector('%s canvas')`, s.slot, entry))
+	// the list of unused entries may be drawn, or drawn again, after the used ones
+	v.see(fmt.Sprintf(`(document.querySelector('#palette-unused[aria-expanded="false"]:not([hidden])')?.click(),
+		document.getElementById('palette-slot').textContent === '%d' && document.querySelector('%s canvas'))`, s.slot, entry))
 	return entry
 }
 
