@@ -35,7 +35,7 @@ func TestPlayIsAccessibleInEveryState(t *testing.T) {
 	opened := func(address string) {
 		t.Helper()
 		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
-		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.decodes()
 		b.Wait(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
 	}
 

@@ -86,7 +86,7 @@ func TestNothingShifts(t *testing.T) {
 	b.BeforePages(`window.shift = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) window.shift += e.value; }).observe({ type: 'layout-shift', buffered: true });`)
 	for range 2 {
 		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/play/"+key+"?a=171626&b=309998"))
-		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.decodes()
 		b.Wait(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
 		b.Wait(`window.shift < 0.01 || window.shift`, "true") // up to 0.1 is considered good
 	}

@@ -59,6 +59,12 @@ func (b playBrowser) open(path string) {
 	b.Wait(`document.getElementById('link').dataset.state`, "live")
 }
 
+// decodes waits until the page has drawn its first view and decodes in the browser.
+func (b playBrowser) decodes() {
+	b.t.Helper()
+	b.Wait(`document.getElementById('play')?.dataset.ready === 'yes' && document.getElementById('play').dataset.decoder`, "browser")
+}
+
 // shows waits until the enlarged image shows codes, and returns its pixels.
 func (b playBrowser) shows(codes string) string {
 	b.t.Helper()
@@ -401,7 +407,7 @@ func TestPlayGroups(t *testing.T) {
 	b.drag("play-group-0", "play-slot-b-3") // copies A's codes to B
 	b.Wait(codesOf("b")+`.endsWith('.`+before[7]+"."+before[8]+`')`, "true")
 	b.click("play-undo")
-	b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
+	b.decodes()
 	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-blend-group-0]'); s.value = 40; s.dispatchEvent(new Event('input')); })()`)
 	b.Wait(`document.getElementById('result-state').textContent`, "with 40% of floor hue from B")
 	b.Wait(`['7', '8'].map((i) => document.querySelector('[data-testid=play-blend-' + i + ']').value).join()`, "40,40")
@@ -607,7 +613,7 @@ func TestPlaySideBySide(t *testing.T) {
 	b.Wait(`document.querySelector('[data-testid=play-beside]').value`, "") // neither of the two is shipped
 	for name, address := range map[string]string{"live": p.url + "/play/" + tiny + "?a=171626&b=309998", "frozen": "file://" + path + "#" + tiny} {
 		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
-		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.decodes()
 		if name == "live" {
 			b.Eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
 		} else { // a β-VAE is shown beside an HRR model automatically, once in view

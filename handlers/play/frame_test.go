@@ -40,7 +40,7 @@ func TestTableIsDrawnWithTheEdit(t *testing.T) {
 				};
 			}`, c.picture))
 			b.Do(chromedp.Navigate(p.url + "/play/" + p.key + "?" + playState))
-			b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+			b.decodes()
 			b.Wait(`document.getElementById('grid').hasAttribute('data-waiting')`, "false")
 			b.Wait(`window.held === undefined`, "true") // the first view is left to workers
 			b.Eval(`void dispatchEvent(new PointerEvent('pointermove'))`)

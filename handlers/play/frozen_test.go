@@ -54,7 +54,7 @@ func TestBrowserDecodesByItself(t *testing.T) {
 	for _, name := range []string{"hrr", "betavae"} {
 		t.Run(name, func(t *testing.T) {
 			b := openPlayOf(t, playgroundOf(t, name), 1280, 900)
-			b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
+			b.decodes()
 			b.Click(`[data-testid="play-swap-2"]`)
 			b.Wait(`document.querySelectorAll('canvas[data-codes]').length > 5 && !document.querySelector('.grid[data-waiting]')`, "true")
 			b.Eval(strings.ReplaceAll(differences, "KEY", "'"+b.key+"'"))
@@ -102,7 +102,7 @@ func TestFrozenPage(t *testing.T) {
 	file := frozenOf(t, "hrr", "betavae")
 	path, keys := file.path, file.keys
 	b.Do(chromedp.Navigate("file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
-	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.decodes()
 	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	b.Wait(`[...document.querySelectorAll('.groupswaps .shot, .swaps .shot, #steps .shot, .entry, .side .frame:has([data-part=reconstruction])')].filter((e) => !e.querySelector('canvas')?.dataset.painted).length`, "0") // nothing is left for a server
 
@@ -113,7 +113,7 @@ func TestFrozenPage(t *testing.T) {
 		t.Error("the swap changed no pixel")
 	}
 	b.Do(chromedp.Reload())
-	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.decodes()
 	b.shows(after)
 	b.Click(`[data-testid="play-undo"]`)
 	b.shows(before)
@@ -146,7 +146,8 @@ func TestFrozenPage(t *testing.T) {
 	b.Wait(`document.querySelector('#entries .entry').dataset.code`, b.Eval(`document.querySelector('[data-testid=play-slot-a-0]').dataset.code`))
 
 	b.Eval(`document.querySelector('[data-testid=play-checkpoint]').value = '` + keys[1] + `', document.querySelector('[data-testid=play-checkpoint]').dispatchEvent(new Event('change'))`)
-	b.Wait(`document.getElementById('entries')?.dataset.real !== undefined && document.getElementById('play').dataset.decoder`, "browser")
+	b.Wait(`document.getElementById('entries')?.dataset.real !== undefined`, "true")
+	b.decodes()
 	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	b.Wait(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob):/.test(e.name)).length`, "0")
 }
@@ -165,7 +166,7 @@ func TestFactsOfASwap(t *testing.T) {
 	b := browse(t, p, 1280, 900)
 	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?a=171626&b=309998", "frozen": "file://" + path} {
 		b.Do(chromedp.Navigate(address))
-		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.decodes()
 		b.Wait(`[...document.querySelectorAll('#reading th')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
 		b.Wait(`document.querySelectorAll('#reading [data-kind=none]').length + ' ' + document.getElementById('should').hidden`, "6 true")
 		b.Wait(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /^✓ .*hit [0-9.]+ dB$/.test(e.textContent)).length`, "6")
@@ -190,7 +191,7 @@ func TestFrozenAtlas(t *testing.T) {
 	file := frozenOf(t, "tiny")
 	at := "file://" + file.path + "#" + file.keys[0]
 	b.Do(chromedp.Navigate(at))
-	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.decodes()
 	a := strings.Split(b.row("a"), ".")
 	b.Wait(`document.querySelector('[data-testid=play-atlas]').hash`, "#"+file.keys[0]+"/atlas/0/"+a[0])
 	b.click("play-atlas")
@@ -258,7 +259,7 @@ func (b playBrowser) made(selector string) []byte {
 func TestFrozenFiles(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	b.Do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
-	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.decodes()
 	b.Wait(`[...document.querySelectorAll('#download [data-file]')].map((e) => e.dataset.file).join()`, "png,png4,animation.gif,animation.png,codes.json")
 	for kind, side := range map[string]int{"png": 64, "png4": 256} {
 		img, err := png.Decode(bytes.NewReader(b.made(`[data-file=` + kind + `]`)))
@@ -326,6 +327,20 @@ func TestFrozenFiles(t *testing.T) {
 	}
 	b.Wait(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 	b.Wait(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob|about):/.test(e.name)).length`, "0")
+}
+
+// A download works before the first view is drawn.
+func TestFrozenFileBeforeTheFirstView(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.BeforePages(`{ const later = setTimeout; requestAnimationFrame = () => 0; setTimeout = (f, ms, ...rest) => later(f, ms === 100 ? 3600000 : ms, ...rest); }`)
+	b.Do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
+	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	if b.Eval(`document.getElementById('play').dataset.ready ?? 'no'`) != "no" {
+		t.Fatal("the first view has been drawn")
+	}
+	if _, err := png.Decode(bytes.NewReader(b.made(`[data-file=png]`))); err != nil {
+		t.Error(err)
+	}
 }
 
 // A damaged copy shows an error on the page.
@@ -411,7 +426,7 @@ func TestFrozenPageWithoutFactors(t *testing.T) {
 
 	b := browse(t, playground{t: t}, 1280, 900)
 	b.Do(chromedp.Navigate("file://" + page.Name()))
-	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.decodes()
 	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	b.Wait(`document.querySelectorAll('#side-a [data-factor], #reading:not([hidden])').length`, "0")
 	b.Eval(`document.querySelector('[data-testid=play-swap-2]').click()`)
@@ -434,7 +449,7 @@ func TestFrozenPageOfAForeignAddress(t *testing.T) {
 		"codes=1.2.3.4.5":                    "",
 	} {
 		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+file.path+"#"+file.keys[0]+"?"+query))
-		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.decodes()
 		b.Wait(said, want)
 		b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	}
@@ -445,7 +460,7 @@ func TestFrozenUploadsOfOddSizes(t *testing.T) {
 	expect.Long(t)
 	b := browse(t, playground{t: t}, 1280, 900)
 	b.Do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
-	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.decodes()
 	give := func(wide, high int) {
 		path := filepath.Join(t.TempDir(), "own.png")
 		file, err := os.Create(path)

@@ -124,7 +124,7 @@ func TestManyInThePage(t *testing.T) {
 	}
 	for _, address := range []string{p.url + "/play/" + key + "?a=171626&b=309998", "file://" + path} {
 		b.Do(chromedp.Navigate(address))
-		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.decodes()
 		choose("play-many-n", "4")
 		b.Eval(`document.querySelector('#many summary').click()`)
 		b.Wait(`/^\d+ of \d+ swaps are hits/.test(`+said+`)`, "true")

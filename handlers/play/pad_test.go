@@ -38,7 +38,7 @@ func (b playBrowser) padAt(x, y float64) (float64, float64) {
 // Mouse and keys blend two slots at once from A to B; the extremes are the swaps themselves.
 func TestPadByMouseAndKeys(t *testing.T) {
 	b := openPlay(t, 1280, 900)
-	b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
+	b.decodes()
 	b.Wait(`document.querySelectorAll('[data-testid=play-pad-x] option').length > 4`, "true")
 	b.choosePad("s0", "s2")
 	b.Wait(padNow, "0% of slot 0, 0% of slot 2")
@@ -71,7 +71,7 @@ func TestPadByTouch(t *testing.T) {
 	b := browse(t, p, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	b.waitFor("usage")
 	b.open("/play/" + p.key + "?" + playState)
-	b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
+	b.decodes()
 	b.choosePad("s2", "s3")
 	hand := b.TouchScreen()
 	b.choosePad("s2", "s3")

@@ -25,7 +25,7 @@ func onAPhone(t *testing.T) (playBrowser, *handlertest.Hand) {
 	b := openTiny(t, 390, 844, "?a=171626&b=309998")
 	hand := b.TouchScreen()
 	b.open("/play/" + b.key + "?a=171626&b=309998")
-	b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
+	b.decodes()
 	return b, hand
 }
 

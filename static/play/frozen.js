@@ -87,11 +87,15 @@ export class Frozen {
 
   #others = {}; // key → a promise of its Local
 
-  /** attach opens the atlas when the URL points into it, and handles the page's downloads. */
+  /** attach opens the atlas when the URL points into it, and shows which parts of the URL were ignored. */
   attach(app) {
     for (const [side, why] of Object.entries(this.data.refused)) app.sides[side].say(why);
     addEventListener('hashchange', () => this.#follow(app, location.hash));
     this.#follow(app, this.#opened);
+  }
+
+  /** download creates the files of the page's download links. */
+  download(app) {
     document.addEventListener('click', async (e) => {
       const link = e.target.closest('#download [data-file], #many .files [data-format]');
       if (!link) return;

@@ -604,6 +604,7 @@ async function start(root, data) {
   data = Frozen.restore(data, location.hash);
   const store = await Frozen.open(data, globalThis.frozen);
   const play = new Play(root, data, store);
+  store.download(play);
   await play.begin();
   store.attach(play);
   import('./tour.js').then(({ first }) => first()); // the live page uses visit.js
