@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"slotscope/model"
@@ -104,9 +105,8 @@ func ofModel(p model.Point) (n int) {
 
 func rounded(p model.Point) model.Point {
 	for name, v := range p.Values {
-		if v != 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
-			unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-4)
-			p.Values[name] = math.Round(v/unit) * unit
+		if five, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64); err == nil {
+			p.Values[name] = five
 		}
 	}
 	return p

@@ -66,7 +66,7 @@ func TestRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if size > 8<<20 {
+	if size > 8_000_000 {
 		t.Errorf("the shipped runs take %d bytes, more than 8 MB", size)
 	}
 }

@@ -16,7 +16,7 @@ type Data struct {
 	Values any // []uint8, []int32, []int64, []float32, []float64 or []string
 }
 
-// Write writes an archive for np.load with uncompressed arrays. Elements are little-endian; text is UTF-32.
+// Write writes an archive for np.load, compressed as by np.savez_compressed. Elements are little-endian; text is UTF-32.
 func Write(w io.Writer, arrays ...Data) error {
 	archive := zip.NewWriter(w)
 	for _, a := range arrays {
@@ -28,7 +28,7 @@ func Write(w io.Writer, arrays ...Data) error {
 }
 
 func (a Data) write(archive *zip.Writer) error {
-	w, err := archive.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Store})
+	w, err := archive.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Deflate})
 	if err != nil {
 		return err
 	}
