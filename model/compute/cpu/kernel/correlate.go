@@ -26,8 +26,8 @@ const (
 	correlationFloats = 1 << 18
 	// largestCorrelation is the largest result that is computed this way.
 	largestCorrelation = 1 << 23
-	// groupFloats is the maximum number of floats staged at a time, if it is more than one image: half of an L2 cache of 1 MiB.
-	groupFloats = 1 << 17
+	// panelChannels is the smallest number of channels, of images and of what they are multiplied with, for which images are staged in panels.
+	panelChannels = 16
 )
 
 // planCorrelation plans a convolution as a correlation over its input's batch axis. half is the set that multiplies as bfloat16, or
@@ -54,34 +54,27 @@ func (c *Conv) planCorrelation(half int) *correlation {
 	if half != halfNone && w%2 != 0 {
 		return nil
 	}
-	columns := (w-1)*s.KernelDilation[1] + c.out[1]
-	pitch := columns * s.Batch
 	t := &correlation{size: size, flops: 2 * size * h * w * s.InChannels}
 	t.q = C.correlated{
 		s: C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.Batch), sy: C.int64_t(s.InStrides.Spatial[0]),
 			sx: C.int64_t(s.InStrides.Spatial[1]), sc: 1, batch: C.int64_t(s.InStrides.Channel),
-			y0: C.int64_t(-s.PadLow[0]), x0: C.int64_t(-s.PadLow[1]), columns: C.int64_t(columns)},
+			y0: C.int64_t(-s.PadLow[0]), x0: C.int64_t(-s.PadLow[1]), columns: C.int64_t((w-1)*s.KernelDilation[1] + c.out[1])},
 		h: C.int64_t(h), w: C.int64_t(w), n: C.int64_t(n), vbatch: C.int64_t(h * w * n), vline: C.int64_t(w * n), vcolumn: C.int64_t(n),
-		rows: C.int64_t(rows), oh: C.int64_t(c.out[0]),
-		line: C.int64_t(s.KernelDilation[0] * pitch), column: C.int64_t(s.KernelDilation[1] * s.Batch),
+		rows: C.int64_t(rows), oh: C.int64_t(c.out[0]), apart: C.int64_t(s.KernelDilation[0]), dilation: C.int64_t(s.KernelDilation[1]),
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
-		on: C.int64_t(s.OutStrides.Channel), c: C.int64_t(s.Batch), images: C.int64_t(s.InChannels), half: C.int64_t(half), group: 1,
+		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half),
 	}
 	t.orient(n, rows)
-	if half != halfNone || t.large() {
+	if min(s.Batch, n) >= panelChannels {
 		t.q.panels = 1
 	}
-	if together := s.KernelDilation[1] * (1 + int(t.q.panels)*min(half, 1)); t.q.panels == 1 && s.Batch%16 == 0 && s.Batch >= 32 {
-		t.q.pad = C.int64_t(max(16/together, 1)) // the distance to the next column is an odd number of cache lines
-	}
-	if t.sums(); t.large() && t.q.pad > 0 && (t.q.swapped == 0 && t.q.on == 1 || t.q.swapped == 1 && t.q.oc == 1) {
+	if t.sums(); t.large() && t.q.panels == 1 && (t.q.swapped == 0 && t.q.on == 1 || t.q.swapped == 1 && t.q.oc == 1) {
 		t.dense = true
 		t.q.sline, t.q.sposition, t.q.srow = t.q.oy, t.q.ox, t.q.oc
 		if t.q.swapped == 1 {
 			t.q.srow = t.q.on
 		}
 	}
-	t.q.group = C.int64_t(t.imagesAtOnce())
 	return t
 }
 
@@ -105,19 +98,6 @@ func (w *correlation) sums() {
 
 // large reports whether threads share one result.
 func (w *correlation) large() bool { return w.size > correlationFloats }
-
-// imagesAtOnce returns how many images give a tile about as many positions as it sums before its sums leave the registers.
-func (w *correlation) imagesAtOnce() int {
-	whole := C.correlation_part{o1: w.q.oh, n1: w.q.n}
-	if w.large() {
-		whole.o1, whole.n1 = 1, min(w.q.n, C.int64_t(2*C.tile_cols()))
-	}
-	positions := int(w.q.h * w.q.w)
-	if w.q.half != halfNone {
-		positions /= 2
-	}
-	return max(min(C.POSITIONS/positions, groupFloats/int(C.correlate_floats(&w.q, &whole)), int(w.q.images)), 1)
-}
 
 // correlationTask is a running correlation: parts of the images, and for each of them blocks of output lines and of v's channels.
 type correlationTask struct {

@@ -40,23 +40,23 @@ typedef struct {
 	int64_t n, obatch, ochannel, windows, few; // few: there are so few columns that the contraction fills the vectors instead
 	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
+	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
 	int64_t pitch;                             // floats, or pairs, of a staged line
 } windowed;
 
-// A correlation of staged images with v, [h, w, n] for each image: y[i, r, o] = sum over images, lines l and columns c of
-// staged(l*line + i*pitch + c*column + r) v[l, c, o], for oh lines i and for rows r, which are adjacent floats of a staged line.
+// A correlation of images with v, [h, w, n] for each image: y[i, j, c, o] = sum over images, l and k of
+// x(l*apart + i, k*dilation + j, c) v[l, k, o], for oh lines i, whose rows are the channels c of adjacent positions j. Images and v are
+// staged a few lines at a time.
 typedef struct {
 	staging s;
-	int64_t h, w, n, vbatch, vline, vcolumn;
-	int64_t rows, oh, line, column;
-	int64_t swapped;              // tiles have v's channels as rows
-	int64_t oy, ox, oc, on, c;    // strides of the result, whose rows are positions of c channels
+	int64_t h, w, n, vbatch, vline, vcolumn; // v's channels are adjacent
+	int64_t rows, oh, apart, dilation;
+	int64_t swapped;          // tiles have v's channels as rows
+	int64_t oy, ox, oc, on;   // strides of the result
 	int64_t images;
-	int64_t half;   // the set that multiplies pairs of adjacent columns, an even number of them (see half.h); 0 for float32
-	int64_t panels; // v is staged, too: in panels of adjacent channels, or if swapped in pairs of lines of them
-	int64_t group;  // the maximum number of images staged at a time
-	int64_t pad;    // floats left free after each staged position, so that fewer positions share a set of the L1 cache
-	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions if pad is not 0, and of a tile's rows
+	int64_t half;   // the set that multiplies pairs of columns that follow each other in the sum, an even number of them (see half.h); 0 for float32
+	int64_t panels; // images are staged in panels of as many channels as a tile reads, otherwise in lines, whose rows are all adjacent
+	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions, and of a tile's rows
 } correlated;
 
 // Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v; n0 is the start of a panel.

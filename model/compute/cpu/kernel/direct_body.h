@@ -62,12 +62,13 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 // ---- the tile ----
 
 #define GROUP (ROWS / GROUPS)
-#define AHEAD 16
+#define FAR_AHEAD 16
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
 // stored at c + row[i].
-// TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator.
-#define RUNS_TILE(TARGET, name, rows, vectors, V, LOAD, TIMES)                                                                      \
+// TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator. AHEAD is
+// how many steps ahead b is fetched, or 0.
+#define RUNS_TILE(TARGET, name, rows, vectors, AHEAD, V, LOAD, TIMES)                                                               \
 	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group,         \
 		int64_t ar, int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                          \
 	{                                                                                                                           \
@@ -83,7 +84,7 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 				V v[vectors];                                                                                       \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
 					v[j] = LOAD(y + j * VL);                                                                    \
-				UNROLL for (int j = 0; j < vectors; j++)                                                            \
+				UNROLL for (int j = 0; j < (AHEAD ? vectors : 0); j++)                                              \
 					__builtin_prefetch(y + AHEAD * bk + j * VL);                                                \
 				UNROLL for (int i = 0; i < rows; i++)                                                               \
 					UNROLL for (int j = 0; j < vectors; j++)                                                    \
@@ -102,7 +103,7 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 	}
 #define FLOATS(y) (*(const vf *)(y))
 #define TIMES_FLOAT(acc, x, v) ((acc) + *(x) * (v))
-#define DIRECT(rows, vectors) RUNS_TILE(, direct, rows, vectors, vf, FLOATS, TIMES_FLOAT)
+#define DIRECT(rows, vectors) RUNS_TILE(, direct, rows, vectors, 0, vf, FLOATS, TIMES_FLOAT) RUNS_TILE(, far, rows, vectors, FAR_AHEAD, vf, FLOATS, TIMES_FLOAT)
 #define DIRECTS(rows) DIRECT(rows, 1) DIRECT(rows, 2)
 DIRECTS(1) DIRECTS(2) DIRECTS(3) DIRECTS(4) DIRECTS(5) DIRECTS(6)
 #if ROWS == 12
@@ -113,6 +114,16 @@ typedef void (*ISA(direct_tile))(const run *, int64_t, const float *, const int6
 	const int64_t *, int);
 #define BOTH(rows) {ISA(direct_##rows##_1), ISA(direct_##rows##_2)}
 static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
+	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6),
+#if ROWS == 12
+	BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
+#endif
+};
+
+// The same with b read from memory.
+#undef BOTH
+#define BOTH(rows) {ISA(far_##rows##_1), ISA(far_##rows##_2)}
+static const ISA(direct_tile) ISA(far_tiles)[ROWS][2] = {
 	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6),
 #if ROWS == 12
 	BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
@@ -162,7 +173,7 @@ static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {
 #define PAIRS_OF(y) ((__m512bh)_mm512_loadu_si512(y))
 #define TIMES_PAIR(acc, x, v) ((vf)_mm512_dpbf16_ps((__m512)(acc), v, (__m512bh)_mm512_set1_epi32(*(const pair_word *)(x))))
 typedef int32_t pair_word __attribute__((may_alias));
-#define VDP_PAIRS(rows, vectors) RUNS_TILE(VDP_TARGET, vdp, rows, vectors, __m512bh, PAIRS_OF, TIMES_PAIR)
+#define VDP_PAIRS(rows, vectors) RUNS_TILE(VDP_TARGET, vdp, rows, vectors, 0, __m512bh, PAIRS_OF, TIMES_PAIR)
 #define VDPS(rows) VDP_PAIRS(rows, 1) VDP_PAIRS(rows, 2)
 VDPS(1) VDPS(2) VDPS(3) VDPS(4) VDPS(5) VDPS(6) VDPS(7) VDPS(8) VDPS(9) VDPS(10) VDPS(11) VDPS(12)
 #undef BOTH
@@ -172,14 +183,14 @@ static const ISA(direct_tile) ISA(vdp_tiles)[ROWS][2] = {
 };
 #endif
 
-// The tile that multiplies for a set; HALF_NONE is float32.
-static inline ISA(direct_tile) ISA(tile_of)(int64_t half, int64_t rows, int64_t vectors)
+// The tile that multiplies for a set; HALF_NONE is float32. far is whether b, of floats, is read from memory.
+static inline ISA(direct_tile) ISA(tile_of)(int64_t half, int64_t far, int64_t rows, int64_t vectors)
 {
 #if defined(SET_AVX512)
 	if (half == HALF_AVX512)
 		return ISA(vdp_tiles)[rows - 1][vectors - 1];
 #endif
-	return (half ? ISA(halves_tiles) : ISA(direct_tiles))[rows - 1][vectors - 1];
+	return (half ? ISA(halves_tiles) : far ? ISA(far_tiles) : ISA(direct_tiles))[rows - 1][vectors - 1];
 }
 
 #if defined(SET_AVX512)
@@ -209,9 +220,9 @@ static inline ISA(direct_tile) ISA(tile_of)(int64_t half, int64_t rows, int64_t 
 	}
 PAIRED(4) PAIRED(8) PAIRED(12)
 static const ISA(direct_tile) ISA(paired_tiles)[GROUPS] = {ISA(paired_4), ISA(paired_8), ISA(paired_12)};
-#define TILE_OF(q, rows, vectors) ((q)->pairs ? ISA(paired_tiles)[(rows) / GROUP - 1] : ISA(tile_of)((q)->half, rows, vectors))
+#define TILE_OF(q, rows, vectors) ((q)->pairs ? ISA(paired_tiles)[(rows) / GROUP - 1] : ISA(tile_of)((q)->half, (q)->far, rows, vectors))
 #else
-#define TILE_OF(q, rows, vectors) ISA(tile_of)((q)->half, rows, vectors)
+#define TILE_OF(q, rows, vectors) ISA(tile_of)((q)->half, (q)->far, rows, vectors)
 #endif
 
 // Stores the first cols floats, up to two vectors, of a tile's row, or adds them to the existing values.
@@ -431,7 +442,7 @@ static void ISA(correlation_tile)(int64_t half, const run *r, int64_t runs, cons
 {
 	int64_t group[GROUPS] = {0, GROUP, 2 * GROUP}, row[ROWS];
 	int vectors = cols > VL ? 2 : 1;
-	ISA(direct_tile) tile = ISA(tile_of)(half, rows, vectors);
+	ISA(direct_tile) tile = ISA(tile_of)(half, 0, rows, vectors);
 	if (cols == vectors * VL) {
 		for (int64_t i = 0; i < rows; i++)
 			row[i] = i * width;
@@ -451,164 +462,169 @@ static inline int64_t ISA(height)(int64_t rows)
 	return (rows + panels - 1) / panels;
 }
 
-// The layout of what a part has staged.
+// The layout of what a part stages at a time: lines of images, and the lines of v that they are multiplied with. Panels of v have as many
+// channels as tiles have rows or columns, and those of the images have the others.
 typedef struct {
-	int64_t lines, step;     // lines of an image, and distance from one line of the image to the next
-	int64_t pixel, pitch, image; // floats of a position, a line and an image
-	int64_t block, blocks;       // number of adjacent rows, and number of such blocks
-	int64_t column, w;       // floats from a column to the next, and number of columns of v, or of pairs of them
-	int64_t positions;       // of all images together
-	const float *x, *v;
-	int64_t vimage, vline, vcolumn, vpanel; // strides of v
+	int64_t images, lines;   // the largest numbers of images and, of each, of v's lines
+	int64_t xlines;          // staged lines of an image
+	int64_t step, next;      // distance of those lines in the image, and of those that follow each other in the sum
+	int64_t block, blocks;   // adjacent rows, and number of such blocks
+	int64_t width, vwidth;   // of a tile, in rows or columns
+	int64_t pixel, pitch, column; // floats of a position and of a line, and between positions that follow each other in the sum
+	int64_t per;             // with panels, positions that are a multiple of the dilation apart follow each other; per of them in a line
+	int64_t panel, panels;   // floats from a tile's rows or columns to the next ones, and number of panels
+	int64_t w, vpanel, vpanels; // columns of v, or pairs of them; of v's panels
+	int64_t vline, vimage;   // floats from a line of v to the next, and from an image to the next
+	int64_t whole;           // v has just one panel's channels: it is read in place
 } ISA(staged);
 
-// Stages the lines of images [i, i + count) that the part needs. With bfloat16, each word holds a value and that of the next column.
-static void ISA(stage_correlated)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *x, int64_t i, int64_t count,
-	float *to, float *line)
+// Rounds a number of floats up to whole cache lines.
+static inline int64_t ISA(aligned)(int64_t n) { return (n + 15) / 16 * 16; }
+
+static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p)
 {
-	for (int64_t k = 0; k < count; k++)
-		for (int64_t l = 0; l < s->lines; l++, to += s->pitch) {
-			const float *image = x + (i + k) * q->s.batch;
-			int64_t y = q->s.y0 + p->o0 + l * s->step, c = q->s.c;
-			if (!q->half && !q->pad) {
-				ISA(stage_line)(&q->s, image, y, to);
-				continue;
-			}
-			ISA(stage_line)(&q->s, image, y, line);
-			if (!q->pad) {
-				ISA(pair_rows)(line, line + q->column, s->pitch - q->column, (uint32_t *)(void *)to, 0);
-				ISA(pair_rows)(line + s->pitch - q->column, 0, q->column, (uint32_t *)(void *)(to + s->pitch - q->column), 0);
-				continue;
-			}
-			for (int64_t j = 0; j < q->s.columns; j++) {
-				const float *from = line + j * c, *next = (j + 1) * c + q->column <= q->s.columns * c ? from + q->column : 0;
-				if (q->half)
-					ISA(pair_rows)(from, next, c, (uint32_t *)(void *)(to + j * s->pixel), 0);
-				else
-					memcpy(to + j * s->pixel, from, c * sizeof *from);
-			}
+	int64_t one = p->o1 - p->o0 == 1, w = q->half ? q->w / 2 : q->w, c = q->s.c, n = p->n1 - p->n0;
+	int64_t runs = w > POSITIONS ? 1 : POSITIONS / w < MAX_RUNS ? POSITIONS / w : MAX_RUNS;
+	ISA(staged) s = {.w = w, .images = runs > q->h ? runs / q->h : 1, .lines = runs < q->h ? runs : q->h};
+	s.images = s.images < p->i1 - p->i0 ? s.images : p->i1 - p->i0;
+	s.step = one ? q->apart : 1, s.next = one ? 1 : q->apart;
+	s.xlines = (s.lines - 1) * s.next + p->o1 - p->o0;
+	s.block = q->panels ? c : q->rows, s.blocks = q->rows / s.block;
+	s.width = q->swapped ? COLS : ISA(height)(s.block);
+	s.vwidth = q->swapped ? ISA(height)(n) : COLS;
+	s.pixel = q->panels ? s.width : c;
+	s.per = (q->s.columns + q->dilation - 1) / q->dilation;
+	s.pitch = q->panels ? q->dilation * s.per * s.pixel : q->s.columns * c;
+	s.column = (q->panels ? 1 : q->dilation) * (q->half ? 2 : 1) * s.pixel;
+	s.panels = q->panels ? (c + s.width - 1) / s.width : 1;
+	s.panel = q->panels ? ISA(aligned)(s.images * s.xlines * s.pitch + COLS) : s.width;
+	s.vpanels = (n + s.vwidth - 1) / s.vwidth;
+	s.whole = n == q->n && n == s.vwidth && n == q->vcolumn && !q->half;
+	s.vline = s.whole ? q->vline : w * s.vwidth, s.vimage = s.whole ? q->vbatch : s.lines * s.vline;
+	s.vpanel = s.whole ? 0 : ISA(aligned)(s.images * s.vimage + COLS);
+	return s;
+}
+
+// The floats of staged images, and those of a line with what tiles and copies read after it.
+static int64_t ISA(image_floats)(const correlated *q, const ISA(staged) *s)
+{
+	return ISA(aligned)(q->panels ? s->panels * s->panel : s->images * s->xlines * s->pitch + 2 * COLS);
+}
+
+static int64_t ISA(line_floats)(const correlated *q)
+{
+	return q->s.columns * q->s.c + 2 * COLS;
+}
+
+static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part *p)
+{
+	ISA(staged) s = ISA(staged_of)(q, p);
+	return ISA(image_floats)(q, &s) + s.vpanels * s.vpanel + 2 * ISA(line_floats)(q);
+}
+
+// Copies n floats in whole vectors, reading no more than n.
+static inline void ISA(copy_first)(float *to, const float *from, int64_t n)
+{
+	for (; n >= VL; n -= VL, to += VL, from += VL)
+		*(vf *)to = *(const vf *)from;
+	if (n > 0)
+		*(vf *)to = ISA(load_first)(from, n);
+}
+
+// Distributes a line among the panels. Copies are of whole vectors: what they write after a position is overwritten by the next one.
+static void ISA(panel_line)(const correlated *q, const ISA(staged) *s, const float *line, float *to)
+{
+	for (int64_t m = 0; m < s->panels; m++, to += s->panel)
+		for (int64_t d = 0; d < q->dilation; d++) {
+			const float *from = line + d * q->s.c + m * s->width;
+			float *at = to + d * s->per * s->width;
+			for (int64_t j = d; j < q->s.columns; j += q->dilation, from += q->dilation * q->s.c, at += s->width)
+				for (int64_t i = 0; i < s->width; i += VL)
+					*(vf *)(at + i) = *(const vf *)(from + i);
 		}
 }
 
-// Stages v's channels [n0, n1) of images [i, i + count).
-static void ISA(stage_panels)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *v, int64_t i, int64_t count, float *to)
+// Stages the lines of count images that lines [l, l + lines) of v are multiplied with. With bfloat16, each word holds a value and the one that
+// follows it in the sum.
+static void ISA(stage_correlated)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *x, int64_t i, int64_t count,
+	int64_t l, int64_t lines, float *room, float *line)
 {
-	int64_t width = q->swapped ? p->n1 - p->n0 : COLS, unit = q->half ? 2 : 1; // of a panel
+	int64_t all = q->s.columns * q->s.c, apart = q->dilation * q->s.c, xlines = (lines - 1) * s->next + p->o1 - p->o0;
+	float *words = line + ISA(line_floats)(q);
 	for (int64_t k = 0; k < count; k++)
-		for (int64_t l = 0; l < q->h; l++)
-			for (int64_t c = 0; c < s->w; c++, to += s->vcolumn) {
-				const float *from = v + (i + k) * q->vbatch + l * q->vline + unit * c * q->vcolumn;
-				for (int64_t n = p->n0; n < p->n1; n += width) {
-					int64_t cols = p->n1 - n < width ? p->n1 - n : width;
-					float *at = to + (n - p->n0) / width * s->vpanel;
+		for (int64_t j = 0; j < xlines; j++) {
+			float *to = room + (k * s->xlines + j) * s->pitch, *staged = q->half || q->panels ? line : to;
+			ISA(stage_line)(&q->s, x + (i + k) * q->s.batch, q->s.y0 + p->o0 + l * q->apart + j * s->step, staged);
+			if (q->half) {
+				uint32_t *pairs = (uint32_t *)(void *)(q->panels ? words : to);
+				ISA(pair_rows)(line, line + apart, all - apart, pairs, 0);
+				ISA(pair_rows)(line + all - apart, 0, apart, pairs + all - apart, 0);
+			}
+			if (q->panels)
+				ISA(panel_line)(q, s, q->half ? words : line, to);
+		}
+}
+
+// Stages lines [l, l + lines) of v's channels [n0, n1), of count images.
+static void ISA(stage_v)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *v, int64_t i, int64_t count,
+	int64_t l, int64_t lines, float *room)
+{
+	int64_t n = p->n1 - p->n0, unit = q->half ? 2 : 1;
+	for (int64_t k = 0; k < count; k++)
+		for (int64_t j = 0; j < lines; j++)
+			for (int64_t c = 0; c < s->w; c++) {
+				const float *from = v + (i + k) * q->vbatch + (l + j) * q->vline + unit * c * q->vcolumn + p->n0;
+				float *to = room + k * s->vimage + j * s->vline + c * s->vwidth;
+				for (int64_t m = 0; m < n; m += s->vwidth, to += s->vpanel) {
+					int64_t width = n - m < s->vwidth ? n - m : s->vwidth;
 					if (q->half)
-						ISA(pair_rows)(from + n, from + q->vcolumn + n, cols, (uint32_t *)(void *)at, 0);
+						ISA(pair_rows)(from + m, from + q->vcolumn + m, width, (uint32_t *)(void *)to, 0);
 					else
-						memcpy(at, from + n, cols * sizeof *at);
+						ISA(copy_first)(to, from + m, width);
 				}
 			}
 }
 
-// Sums over some lines, given as runs, with v's channels as columns. The last columns of v, where vectors would read beyond
-// its end, are read through a copy.
-static void ISA(correlate_lines)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, float *sums,
-	int last, int add)
+// Adds the runs' products to the sums. The operand that tiles read as columns is in the outer loops, so that it stays in the L1 cache.
+static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, const float *x,
+	const float *v, float *sums, int add)
 {
-	int64_t h = ISA(height)(s->block);
-	for (int64_t n = p->n0; n < p->n1; n += COLS) {
-		int64_t cols = p->n1 - n < COLS ? p->n1 - n : COLS, count = runs;
-		const float *v = q->panels ? s->v + (n - p->n0) / COLS * s->vpanel : s->v + n;
-		float copy[2 * COLS] = {0};
-		run own[MAX_RUNS + 1];
-		memcpy(own, r, runs * sizeof(run));
-		int64_t reach = n + (cols > VL ? 2 : 1) * VL, tail = last && !q->panels ? (reach + s->vcolumn - 1) / s->vcolumn - 1 : 0;
-		if (tail > 0) {
-			run *end = &own[runs - 1];
-			end->n -= tail;
-			memcpy(copy, v + end->b + end->n * s->vcolumn, 4 * (tail * s->vcolumn - n));
-			own[count++] = (run){end->a + end->n * s->column, ((intptr_t)copy - (intptr_t)v) / 4, tail};
-		}
+	int64_t n = p->n1 - p->n0, outer = q->swapped ? s->block : n, inner = q->swapped ? n : s->block, unit = q->swapped ? s->vwidth : s->width;
+	for (int64_t b = 0; b < outer; b += COLS)
 		for (int64_t i = p->o0; i < p->o1; i++)
-			for (int64_t j = 0; j < s->blocks; j++)
-				for (int64_t m = 0; m < s->block; m += h)
-					ISA(correlation_tile)(q->half, own, count, s->x + (i - p->o0) * s->pitch + j * s->pixel + m,
-						s->block - m < h ? s->block - m : h, s->column, v, s->vcolumn, cols,
-						sums + i * q->sline + j * q->sposition + m * q->srow + n, q->srow, add);
-	}
-}
-
-// The same with v's channels as rows.
-static void ISA(correlate_swapped)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, float *sums, int add)
-{
-	run swapped[MAX_RUNS];
-	for (int64_t i = 0; i < runs; i++)
-		swapped[i] = (run){r[i].b, r[i].a, r[i].n};
-	int64_t h = ISA(height)(p->n1 - p->n0);
-	const float *v = q->panels ? s->v : s->v + p->n0;
-	for (int64_t i = p->o0; i < p->o1; i++)
-		for (int64_t j = 0; j < s->blocks; j++)
-			for (int64_t m = 0; m < s->block; m += COLS)
-				for (int64_t n = 0; n < p->n1 - p->n0; n += h)
-					ISA(correlation_tile)(q->half, swapped, runs, v + n, p->n1 - p->n0 - n < h ? p->n1 - p->n0 - n : h, s->vcolumn,
-						s->x + (i - p->o0) * s->pitch + j * s->pixel + m, s->column, s->block - m < COLS ? s->block - m : COLS,
-						sums + i * q->sline + j * q->sposition + (p->n0 + n) * q->srow + m, q->srow, add);
-}
-
-// The layout of what a part stages for count images.
-static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p, int64_t count)
-{
-	int64_t c = q->s.c, apart = q->line / (q->s.columns * c); // lines of the image between those that follow each other in the sum
-	ISA(staged) s = {.pixel = c + q->pad, .block = q->pad ? c : q->rows, .blocks = q->pad ? q->rows / c : 1, .step = 1, .w = q->w,
-		.vimage = q->vbatch, .vline = q->vline, .vcolumn = q->vcolumn};
-	s.pitch = q->s.columns * s.pixel, s.column = q->column / c * s.pixel;
-	s.lines = (q->h - 1) * apart + p->o1 - p->o0;
-	if (p->o1 - p->o0 == 1)
-		s.lines = q->h, s.step = apart;
-	s.image = s.lines * s.pitch;
-	if (q->half)
-		s.w /= 2, s.column *= 2;
-	s.positions = count * q->h * s.w;
-	if (q->panels) {
-		s.vcolumn = q->swapped ? p->n1 - p->n0 + (q->pad ? VL : 0) : COLS;
-		s.vline = s.w * s.vcolumn, s.vimage = q->h * s.vline, s.vpanel = s.positions * s.vcolumn;
-	}
-	return s;
-}
-
-// Tiles read up to two vectors after the last row.
-static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part *p)
-{
-	ISA(staged) s = ISA(staged_of)(q, p, q->group);
-	int64_t panels = q->swapped ? 1 : (p->n1 - p->n0 + COLS - 1) / COLS;
-	return q->group * s.image + s.pitch + (q->panels ? panels * s.vpanel : 0) + 4 * COLS;
+			for (int64_t j = 0; j < s->blocks; j++) {
+				const float *at = x + (i - p->o0) * s->pitch + (j % q->dilation * s->per + j / q->dilation) * s->pixel;
+				float *to = sums + i * q->sline + j * q->sposition + b;
+				for (int64_t a = 0; a < inner; a += unit) {
+					int64_t rows = inner - a < unit ? inner - a : unit, cols = outer - b < COLS ? outer - b : COLS;
+					if (q->swapped)
+						ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, at + b / COLS * s->panel, s->column, cols,
+							to + (p->n0 + a) * q->srow, q->srow, add);
+					else
+						ISA(correlation_tile)(q->half, r, runs, at + a / unit * s->panel, rows, s->column, v + b / COLS * s->vpanel, COLS, cols,
+							to + p->n0 + a * q->srow, q->srow, add);
+				}
+			}
 }
 
 static void ISA(correlate)(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
 {
-	for (int64_t i = p->i0; i < p->i1; i += q->group) {
-		int64_t count = p->i1 - i < q->group ? p->i1 - i : q->group;
-		ISA(staged) s = ISA(staged_of)(q, p, count);
-		float *line = room + count * s.image, *panels = line + s.pitch + 2 * COLS;
-		ISA(stage_correlated)(q, p, &s, x, i, count, room, line);
-		if (q->panels)
-			ISA(stage_panels)(q, p, &s, v, i, count, panels);
-		s.x = room, s.v = q->panels ? panels : v + i * q->vbatch;
-		int64_t most = POSITIONS / s.w, next = s.step == 1 ? q->line / (q->s.columns * q->s.c) * s.pitch : s.pitch, lines = count * q->h;
-		most = most < 1 ? 1 : most > MAX_RUNS ? MAX_RUNS : most;
-		for (int64_t l = 0; l < lines; l += most) {
+	ISA(staged) s = ISA(staged_of)(q, p);
+	float *panels = room + ISA(image_floats)(q, &s), *line = panels + s.vpanels * s.vpanel;
+	for (int64_t i = p->i0; i < p->i1; i += s.images)
+		for (int64_t l = 0; l < q->h; l += s.lines) {
+			int64_t count = p->i1 - i < s.images ? p->i1 - i : s.images, lines = q->h - l < s.lines ? q->h - l : s.lines;
+			ISA(stage_correlated)(q, p, &s, x, i, count, l, lines, room, line);
+			const float *staged = s.whole ? v + i * q->vbatch + l * q->vline : panels;
+			if (!s.whole)
+				ISA(stage_v)(q, p, &s, v, i, count, l, lines, panels);
 			run r[MAX_RUNS];
-			int64_t runs = lines - l < most ? lines - l : most;
-			for (int64_t k = 0; k < runs; k++) {
-				int64_t image = (l + k) / q->h, at = (l + k) % q->h;
-				r[k] = (run){image * s.image + at * next, image * s.vimage + at * s.vline, s.w};
+			for (int64_t k = 0; k < count * lines; k++) {
+				int64_t at = (k / lines * s.xlines + k % lines * s.next) * s.pitch, vat = k / lines * s.vimage + k % lines * s.vline;
+				r[k] = q->swapped ? (run){vat, at, s.w} : (run){at, vat, s.w};
 			}
-			int add = i > p->i0 || l > 0;
-			if (q->swapped)
-				ISA(correlate_swapped)(q, p, &s, r, runs, sums, add);
-			else
-				ISA(correlate_lines)(q, p, &s, r, runs, sums, i + count == q->images && l + runs == lines, add);
+			ISA(correlate_runs)(q, p, &s, r, count * lines, room, staged, sums, i > p->i0 || l > 0);
 		}
-	}
 }
 
 static void ISA(correlate_join)(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)
@@ -618,7 +634,7 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 	for (int64_t r = r0; r < r1; r++) {
 		int64_t i = r / q->rows, m = r % q->rows;
 		const float *from = part + i * q->rows * q->n + m * rs;
-		float *to = y + i * q->oy + m / q->c * q->ox + m % q->c * q->oc;
+		float *to = y + i * q->oy + m / q->s.c * q->ox + m % q->s.c * q->oc;
 		for (int64_t n = 0; n < q->n; n++) {
 			float sum = from[n * ns];
 			for (int64_t p = 1; p < parts; p++)
@@ -629,6 +645,7 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 }
 
 #undef GROUP
+#undef FAR_AHEAD
 #undef RUNS_TILE
 #undef FLOATS
 #undef TIMES_FLOAT

@@ -123,6 +123,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
 		w.packed += s.OutChannels * column
 	case w.pairs == nil && w.kernelLies(s):
+		w.q.far = 1
 		w.lyingRuns(&v, s, y, x)
 		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
 		w.list = append(w.list, v)
