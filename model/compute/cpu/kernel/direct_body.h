@@ -67,7 +67,7 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
 // stored at c + row[i].
 // TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator. AHEAD is
-// how many steps ahead b is fetched, or 0.
+// how many steps ahead b is fetched, or 0. The lines of the result are fetched before the sums.
 #define RUNS_TILE(TARGET, name, rows, vectors, AHEAD, V, LOAD, TIMES)                                                               \
 	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group,         \
 		int64_t ar, int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                          \
@@ -76,6 +76,9 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 		UNROLL for (int i = 0; i < rows; i++)                                                                               \
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
 				acc[i][j] = (vf){0};                                                                                \
+		UNROLL for (int i = 0; i < rows; i++)                                                                               \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
+				__builtin_prefetch(c + row[i] + j * VL, 1);                                                         \
 		for (; runs > 0; runs--, r++) {                                                                                     \
 			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                  \
 			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
