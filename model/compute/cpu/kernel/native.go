@@ -19,12 +19,16 @@ const (
 	vectors      = 16 // vector registers of AVX2
 	mostScalars  = 5  // single values that stay in registers
 	leastStretch = 2  // instructions for which machine code is worthwhile
+	mostSums     = 4  // reductions whose sums stay in registers
+	longestRow   = 32 // floats of a row whose sums machine code computes
+	mostFixed    = 10 // registers with single values, sums and values that all rows share; an operation takes up to 6 more
 )
 
 var _ [0]struct{} = [lanes - C.STRETCH_STEP]struct{}{} // both are the same
 
-// bases are the registers that hold addresses of arrays. Addresses of further arrays are loaded for each access.
-var bases = []int{rdx, 8, 9, 10, 11}
+// bases are the registers that hold addresses of arrays. Addresses of further arrays are loaded for each access. The last two hold the address
+// of the sums and the offset of a column, if there are any.
+var bases = []int{8, 9, 10, r11, rdx}
 
 // translate returns a program's instructions in stretches: those with operations that the assembler knows become machine code, the others
 // are interpreted. It returns nil if all are interpreted.
@@ -50,8 +54,13 @@ func translate(p *Program) []C.stretch {
 	if len(code) == 0 {
 		return nil
 	}
+	if len(out) == 1 && p.sums() {
+		p.c.summed = 1
+		code = generate(p, 0, len(p.code))
+	}
 	region, err := executable(code)
 	if err != nil { // some systems forbid it
+		p.c.summed = 0
 		return nil
 	}
 	runtime.AddCleanup(p, func(region []byte) { _ = unix.Munmap(region) }, region)
@@ -62,6 +71,18 @@ func translate(p *Program) []C.stretch {
 		}
 	}
 	return out
+}
+
+// sums reports whether machine code can compute the reductions, too: a few sums over short rows of whole vectors, with no block in two results.
+// It reads a block by columns, which takes longer than interpreted sums if rows are long.
+func (p *Program) sums() bool {
+	for _, r := range p.reductions {
+		if ReductionKind(r.kind) != Sum {
+			return false
+		}
+	}
+	n, inner := len(p.reductions), p.c.inner
+	return n > 0 && n <= mostSums && inner%lanes == 0 && inner <= longestRow && p.c.r*inner >= p.c.block
 }
 
 // executable returns memory with the code, which can be executed but no longer written.
@@ -95,20 +116,35 @@ type generator struct {
 	slot    [vectors]int  // slot whose value a register holds, −1 if none
 	unsaved [vectors]bool // whether the slot's memory does not have that value
 	pinned  [vectors]bool // whether the current instruction uses the register
-	fixed   [vectors]bool // whether the register holds a single value for the whole stretch
+	fixed   [vectors]bool // whether the register holds a single value or a sum for the whole stretch
+	sums    []int         // registers of the reductions' sums, if the code computes them
 	base    map[int]int   // registers with the addresses of slots
 }
 
-// generate returns the code of a function of the slots' addresses and of a number of bytes, which computes instructions [from, n).
+// generate returns the code of a function of the slots' addresses and of a number of bytes, which computes instructions [from, n). If the program
+// is summed, its other parameters are the address of the sums, as [reductions, inner], and the first byte; it computes the rows one vector
+// of columns after the other.
 func generate(p *Program, from, n int) []byte {
 	g := &generator{p: p, n: n, now: from, base: map[int]int{}}
 	for r := range g.slot {
 		g.slot[r] = -1
 	}
 	g.prepare(from)
-	start := g.begin()
+	columns, start := 0, 0
+	if p.c.summed == 1 {
+		columns = g.beginColumns(int(p.c.inner) / lanes)
+		for _, r := range g.sums {
+			g.vex(vxorps, r, r, vector{kind: inVector, n: r})
+		}
+		g.share()
+		start = len(g.code)
+		g.add(-1)
+	} else {
+		start = g.begin()
+	}
 	for ; g.now < n; g.now++ {
 		g.instruction(&p.code[g.now])
+		g.add(g.now)
 		for r, s := range g.slot {
 			g.pinned[r] = false
 			if s >= 0 && !g.fixed[r] && g.nextRead(s, g.now+1) < 0 {
@@ -116,13 +152,62 @@ func generate(p *Program, from, n int) []byte {
 			}
 		}
 	}
-	g.end(start)
-	return g.code
+	if p.c.summed == 0 {
+		g.end(start, 4*lanes)
+		return g.finish()
+	}
+	g.end(start, 4*int(p.c.inner))
+	for i, r := range g.sums {
+		g.vex(vmovupsStore, r, 0, vector{inFloat, rdx, 4 * i * int(p.c.inner)})
+	}
+	g.endColumns(columns)
+	return g.finish()
+}
+
+// share loads values that are the same in all rows of a result.
+func (g *generator) share() {
+	for _, l := range g.p.loads {
+		slot := int(l.slot)
+		fixed := 0
+		for _, f := range g.fixed {
+			if f {
+				fixed++
+			}
+		}
+		if fixed == mostFixed {
+			return
+		}
+		if l.axes > 1 && l.n[0] == g.p.c.inner && l.stride[1] == 0 && l.n[1]%g.p.c.r == 0 && g.nextRead(slot, 0) >= 0 {
+			g.fixed[g.load(C.int32_t(l.slot))] = true
+		}
+	}
+	g.pinned = [vectors]bool{}
+}
+
+// add adds to the sums of the slots that instruction i is the last to write; −1 stands for those that no instruction writes.
+func (g *generator) add(i int) {
+	for k, r := range g.sums {
+		slot := g.p.reductions[k].slot
+		last := -1
+		for j, c := range g.p.code {
+			if C.int64_t(c.dst) == slot {
+				last = j
+			}
+		}
+		if last == i {
+			x := g.load(C.int32_t(slot))
+			g.vex(vaddps, r, r, vector{kind: inVector, n: x})
+			g.pinned[x] = false
+		}
+	}
 }
 
 // prepare loads single values and addresses before the loop.
 func (g *generator) prepare(from int) {
-	scalars := 0
+	scalars, most := 0, len(bases)
+	if g.p.c.summed == 1 {
+		most -= 2
+	}
 	for i := from; i < g.n; i++ {
 		c := &g.p.code[i]
 		slots := []int{int(c.dst)}
@@ -135,12 +220,18 @@ func (g *generator) prepare(from int) {
 				scalars++
 				r := vectors - scalars
 				g.address(rax, s)
-				g.vex(vbroadcastss, r, 0, vector{inFloat, rax})
+				g.vex(vbroadcastss, r, 0, vector{kind: inFloat, n: rax})
 				g.slot[r], g.fixed[r] = s, true
-			case g.inMemory(s) && g.base[s] == 0 && len(g.base) < len(bases):
+			case g.inMemory(s) && g.base[s] == 0 && len(g.base) < most:
 				g.base[s] = bases[len(g.base)]
 				g.address(g.base[s], s)
 			}
+		}
+	}
+	if g.p.c.summed == 1 {
+		for k := range g.p.reductions {
+			r := vectors - scalars - 1 - k
+			g.sums, g.fixed[r] = append(g.sums, r), true
 		}
 	}
 }
@@ -186,7 +277,7 @@ func (g *generator) outlives(slot int) bool {
 		}
 	}
 	return slices.ContainsFunc(g.p.stores, func(s C.storing) bool { return int(s.slot) == slot }) ||
-		slices.ContainsFunc(g.p.reductions, func(r C.reducing) bool { return int(r.slot) == slot })
+		len(g.sums) == 0 && slices.ContainsFunc(g.p.reductions, func(r C.reducing) bool { return int(r.slot) == slot })
 }
 
 // array returns the current vector of a slot in memory. It may use rax.
@@ -196,7 +287,7 @@ func (g *generator) array(slot int) vector {
 		base = rax
 		g.address(rax, slot)
 	}
-	return vector{inArray, base}
+	return vector{kind: inArray, n: base}
 }
 
 func (g *generator) save(r int) { g.vex(vmovupsStore, r, 0, g.array(g.slot[r])) }
@@ -233,7 +324,7 @@ func (g *generator) load(slot C.int32_t) int {
 	r := g.take()
 	if g.single(s) {
 		g.address(rax, s)
-		g.vex(vbroadcastss, r, 0, vector{inFloat, rax})
+		g.vex(vbroadcastss, r, 0, vector{kind: inFloat, n: rax})
 	} else {
 		g.vex(vmovups, r, 0, g.array(s))
 	}
@@ -245,7 +336,7 @@ func (g *generator) load(slot C.int32_t) int {
 func (g *generator) second(slot C.int32_t) vector {
 	s := int(slot)
 	if slices.Contains(g.slot[:], s) || g.single(s) || g.nextRead(s, g.now+1) >= 0 {
-		return vector{inVector, g.load(slot)}
+		return vector{kind: inVector, n: g.load(slot)}
 	}
 	return g.array(s)
 }
@@ -283,7 +374,7 @@ func (g *generator) compute(op Op, src [3]C.int32_t) int {
 		return g.computeSeveral(op, src)
 	}
 	x, d := g.load(src[0]), g.take()
-	of := vector{inVector, x}
+	of := vector{kind: inVector, n: x}
 	switch op {
 	case Copy:
 		g.vex(vmovups, d, 0, of)
@@ -303,7 +394,7 @@ func (g *generator) compute(op Op, src [3]C.int32_t) int {
 		root := g.take()
 		g.vex(vsqrtps, root, 0, of)
 		g.vex(vmovups, d, 0, g.constant(one))
-		g.vex(vdivps, d, d, vector{inVector, root})
+		g.vex(vdivps, d, d, vector{kind: inVector, n: root})
 	case Floor:
 		g.vex(vroundps, d, 0, of, toSmaller)
 	case Ceil:
@@ -331,7 +422,7 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 	switch op {
 	case Select:
 		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
-		g.blend(d, z, vector{inVector, y}, x)
+		g.blend(d, z, vector{kind: inVector, n: y}, x)
 		return d
 	case Clamp:
 		y, z, larger, d := g.load(src[1]), g.load(src[2]), g.take(), g.take()
@@ -340,8 +431,8 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 		return d
 	case FMA:
 		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
-		g.vex(vmovups, d, 0, vector{inVector, z})
-		g.vex(vfmadd231ps, d, x, vector{inVector, y})
+		g.vex(vmovups, d, 0, vector{kind: inVector, n: z})
+		g.vex(vfmadd231ps, d, x, vector{kind: inVector, n: y})
 		return d
 	case Max:
 		y, d := g.load(src[1]), g.take()
@@ -369,19 +460,19 @@ func (g *generator) blend(d, no int, yes vector, mask int) {
 // most writes the larger or smaller of x and y to d, another register; NaN if either is. The instruction alone returns y if either is NaN.
 func (g *generator) most(op opcode, d, x, y int) {
 	nan := g.take()
-	g.vex(vcmpps, nan, x, vector{inVector, x}, ifUnordered)
-	g.vex(op, d, x, vector{inVector, y})
-	g.blend(d, d, vector{inVector, x}, nan)
+	g.vex(vcmpps, nan, x, vector{kind: inVector, n: x}, ifUnordered)
+	g.vex(op, d, x, vector{kind: inVector, n: y})
+	g.blend(d, d, vector{kind: inVector, n: x}, nan)
 }
 
 func (g *generator) roundBF16(d, x int) {
 	number, odd := g.take(), g.take()
-	g.vex(vcmpps, number, x, vector{inVector, x}, ifOrdered)
-	g.vex(vpsrld, 2, odd, vector{inVector, x}, 16)
+	g.vex(vcmpps, number, x, vector{kind: inVector, n: x}, ifOrdered)
+	g.vex(vpsrld, 2, odd, vector{kind: inVector, n: x}, 16)
 	g.vex(vandps, odd, odd, g.constant(1))
 	g.vex(vpaddd, odd, odd, g.constant(0x7fff))
-	g.vex(vpaddd, odd, odd, vector{inVector, x})
+	g.vex(vpaddd, odd, odd, vector{kind: inVector, n: x})
 	g.vex(vorps, d, x, g.constant(0x00400000))
-	g.blend(d, d, vector{inVector, odd}, number)
+	g.blend(d, d, vector{kind: inVector, n: odd}, number)
 	g.vex(vandps, d, d, g.constant(0xffff0000))
 }

@@ -19,10 +19,11 @@ const lanes = 8 // floats of a vector
 // use is a place in the code that holds the distance from its end to a constant.
 type use struct{ at, constant, behind int }
 
-// vector is the second operand of an instruction: a register, memory at base + rcx, a float at base, or a constant.
+// vector is the second operand of an instruction: a register, memory at base + rcx, one or more floats at base + at, or a constant.
 type vector struct {
 	kind operandKind
 	n    int // register, base register or index of the constant
+	at   int // offset of inFloat
 }
 
 type operandKind uint8
@@ -37,10 +38,11 @@ const (
 // General registers, numbered as in the instructions.
 const (
 	rax = 0
-	rcx = 1 // offset of the current vector in bytes
-	rdx = 2
-	rsi = 6 // the offset's end
-	rdi = 7 // addresses of the slots
+	rcx = 1  // offset of the current vector in bytes
+	rdx = 2  // address of the current column's sums
+	rsi = 6  // the offset's end
+	rdi = 7  // addresses of the slots
+	r11 = 11 // offset of the current column in bytes
 )
 
 // Opcode maps and prefixes of the VEX encoding.
@@ -118,8 +120,9 @@ func (a *assembler) vex(op opcode, reg, first int, second vector, immediate ...b
 		a.bytes(0xc0 | middle | byte(second.n&7))
 	case inArray: // [base + rcx]
 		a.bytes(0x04|middle, rcx<<3|byte(second.n&7))
-	case inFloat: // [base]
-		a.bytes(middle | byte(second.n&7))
+	case inFloat: // [base + at]
+		a.bytes(0x80 | middle | byte(second.n&7))
+		a.int32(second.at)
 	case inCode: // [rip + distance]
 		a.bytes(0x05 | middle)
 		a.uses = append(a.uses, use{len(a.code), second.n, 4 + len(immediate)})
@@ -135,7 +138,7 @@ func (a *assembler) constant(bits uint32) vector {
 		i = len(a.constants)
 		a.constants = append(a.constants, bits)
 	}
-	return vector{inCode, i}
+	return vector{kind: inCode, n: i}
 }
 
 // address loads the address of a slot from the table at rdi.
@@ -150,12 +153,38 @@ func (a *assembler) begin() int {
 	return len(a.code)
 }
 
-// end closes the loop and returns from the function.
-func (a *assembler) end(start int) {
-	a.bytes(0x48, 0x83, 0xc1, 4*lanes) // add rcx, 32
-	a.bytes(0x48, 0x39, 0xf1)          // cmp rcx, rsi
-	a.bytes(0x0f, 0x82)                // jb start
+// end closes the loop, whose steps are of so many bytes.
+func (a *assembler) end(start, bytes int) {
+	a.bytes(0x48, 0x81, 0xc1) // add rcx, bytes
+	a.int32(bytes)
+	a.bytes(0x48, 0x39, 0xf1) // cmp rcx, rsi
+	a.bytes(0x0f, 0x82)       // jb start
 	a.int32(start - (len(a.code) + 4))
+}
+
+// beginColumns starts a loop over n vectors of columns, from offset rcx on, and returns its first instruction's place.
+func (a *assembler) beginColumns(n int) int {
+	a.bytes(0x53) // push rbx
+	a.bytes(0xbb) // mov ebx, n
+	a.int32(n)
+	a.bytes(0x49, 0x89, 0xcb) // mov r11, rcx
+	start := len(a.code)
+	a.bytes(0x4c, 0x89, 0xd9) // mov rcx, r11
+	return start
+}
+
+// endColumns closes the loop over columns.
+func (a *assembler) endColumns(start int) {
+	a.bytes(0x49, 0x83, 0xc3, 4*lanes) // add r11, 32
+	a.bytes(0x48, 0x83, 0xc2, 4*lanes) // add rdx, 32
+	a.bytes(0xff, 0xcb)                // dec ebx
+	a.bytes(0x0f, 0x85)                // jnz start
+	a.int32(start - (len(a.code) + 4))
+	a.bytes(0x5b) // pop rbx
+}
+
+// finish returns from the function, and returns the code followed by its constants.
+func (a *assembler) finish() []byte {
 	a.bytes(0xc5, 0xf8, 0x77)        // vzeroupper
 	a.bytes(0xc3)                    // ret
 	for len(a.code)%(4*lanes) != 0 { // so that constants do not cross cache lines
@@ -171,4 +200,5 @@ func (a *assembler) end(start int) {
 		distance := at + 4*lanes*u.constant - (u.at + u.behind)
 		binary.LittleEndian.PutUint32(a.code[u.at:], uint32(int32(distance)))
 	}
+	return a.code
 }

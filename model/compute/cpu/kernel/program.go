@@ -398,7 +398,7 @@ func (w *programTask) do(lo, hi int) {
 // call computes elements [lo, hi); first is the index of their first reduction result.
 func (w *programTask) call(first, lo, hi int) {
 	p := w.program
-	room := w.pool.scratch.get(int(p.c.room) + 2*len(p.reductions)*int(p.c.inner))
+	room := w.pool.scratch.get(int(p.c.room) + 3*len(p.reductions)*int(p.c.inner)) // a double and a float for each result
 	C.run_program(&p.c, unsafe.SliceData(p.slots), unsafe.SliceData(p.code), unsafe.SliceData(p.stretches), unsafe.SliceData(p.loads),
 		unsafe.SliceData(p.stores), unsafe.SliceData(p.reductions), &w.pointers[0], floats(room.data), C.int64_t(first), C.int64_t(lo), C.int64_t(hi))
 	w.pool.scratch.put(room)

@@ -46,8 +46,9 @@ typedef struct {
 	int64_t slot, kind, pointer;
 } reducing;
 
-// Instructions [first, last), as machine code for vectors of STRETCH_STEP elements, or 0 if they are interpreted.
-enum { STRETCH_STEP = 8 };
+// Instructions [first, last), as machine code for vectors of STRETCH_STEP elements, or 0 if they are interpreted. Reductions are sums of at most
+// SUMMED_ROWS rows in single precision.
+enum { STRETCH_STEP = 8, SUMMED_ROWS = 64 };
 typedef struct {
 	uintptr_t native;
 	int64_t first, last;
@@ -57,6 +58,7 @@ typedef struct {
 	int64_t size, block; // number of elements in total, and computed at a time
 	int64_t slots, codes, stretches, loads, stores, reductions;
 	int64_t r, inner;    // of the reductions
+	int64_t summed;      // the reductions are sums, which the machine code computes, too
 	int64_t room;        // floats of the scratch before the reductions' accumulators
 } program;
 

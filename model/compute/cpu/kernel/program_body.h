@@ -249,29 +249,46 @@ static double ISA(fold)(int64_t kind, const float *p, int64_t n)
 	return kind == REDUCE_SUM ? ISA(fold_sum)(p, n) : kind == REDUCE_MAX ? ISA(fold_max)(p, n) : ISA(fold_min)(p, n);
 }
 
-// Adds rows of the given stride to n double accumulators; up to 64 rows are added in single precision first.
-#define FOLD_ROWS(KIND, NAME)                                                                          \
-	static void ISA(NAME)(const float *p, int64_t rows, int64_t stride, int64_t n, double *acc)    \
-	{                                                                                              \
-		for (int64_t r0 = 0; r0 < rows; r0 += 64) {                                            \
-			int64_t r1 = rows - r0 < 64 ? rows : r0 + 64, j = 0;                           \
-			for (; j + VL <= n; j += VL) {                                                 \
-				vf s = ISA(load)(p + r0 * stride + j), t = SPLAT(ISA(neutral)(KIND));  \
-				int64_t r = r0 + 1;                                                    \
-				for (; r + 2 <= r1; r += 2) {                                          \
-					t = ISA(join)(KIND, t, ISA(load)(p + r * stride + j));         \
-					s = ISA(join)(KIND, s, ISA(load)(p + (r + 1) * stride + j));   \
-				}                                                                      \
-				if (r < r1)                                                            \
-					t = ISA(join)(KIND, t, ISA(load)(p + r * stride + j));         \
-				s = ISA(join)(KIND, s, t);                                             \
-				for (int i = 0; i < VL; i++)                                           \
-					acc[j + i] = ISA(join1)(KIND, acc[j + i], s[i]);               \
-			}                                                                              \
-			for (; j < n; j++)                                                             \
-				for (int64_t r = r0; r < r1; r++)                                      \
-					acc[j] = ISA(join1)(KIND, acc[j], p[r * stride + j]);          \
-		}                                                                                      \
+typedef double ISA(vd) __attribute__((vector_size(4 * VL), aligned(4), may_alias));
+typedef float ISA(half_vf) __attribute__((vector_size(2 * VL), aligned(4), may_alias));
+
+// Joins a vector to VL accumulators.
+static inline void ISA(join_doubles)(int64_t kind, double *acc, vf s)
+{
+	float part[VL];
+	*(vf *)part = s;
+	if (kind == REDUCE_SUM) {
+		for (int i = 0; i < VL; i += VL / 2)
+			*(ISA(vd) *)(acc + i) += __builtin_convertvector(*(ISA(half_vf) *)(part + i), ISA(vd));
+		return;
+	}
+	for (int i = 0; i < VL; i++)
+		acc[i] = ISA(join1)(kind, acc[i], part[i]);
+}
+
+// Adds rows of the given stride to n double accumulators; up to SUMMED_ROWS rows are added in single precision first.
+#define FOLD_COLUMNS(KIND, vectors)                                                                        \
+	for (; j + vectors * VL <= n; j += vectors * VL) {                                                 \
+		vf s[vectors];                                                                             \
+		for (int u = 0; u < vectors; u++)                                                          \
+			s[u] = SPLAT(ISA(neutral)(KIND));                                                  \
+		for (int64_t r = r0; r < r1; r++)                                                          \
+			for (int u = 0; u < vectors; u++)                                                  \
+				s[u] = ISA(join)(KIND, s[u], ISA(load)(p + r * stride + j + u * VL));      \
+		for (int u = 0; u < vectors; u++)                                                          \
+			ISA(join_doubles)(KIND, acc + j + u * VL, s[u]);                                   \
+	}
+#define FOLD_ROWS(KIND, NAME)                                                                              \
+	static void ISA(NAME)(const float *p, int64_t rows, int64_t stride, int64_t n, double *acc)        \
+	{                                                                                                  \
+		for (int64_t r0 = 0; r0 < rows; r0 += SUMMED_ROWS) {                                       \
+			int64_t r1 = rows - r0 < SUMMED_ROWS ? rows : r0 + SUMMED_ROWS, j = 0;             \
+			FOLD_COLUMNS(KIND, 4)                                                              \
+			FOLD_COLUMNS(KIND, 1)                                                              \
+			for (; j < n; j++)                                                                 \
+				for (int64_t r = r0; r < r1; r++)                                          \
+					acc[j] = ISA(join1)(KIND, acc[j], p[r * stride + j]);              \
+		}                                                                                          \
 	}
 FOLD_ROWS(REDUCE_SUM, fold_rows_sum)
 FOLD_ROWS(REDUCE_MAX, fold_rows_max)
@@ -323,6 +340,13 @@ static void ISA(fold_rows)(int64_t kind, const float *p, int64_t rows, int64_t s
 		ISA(fold_rows_min)(p, rows, stride, n, acc);
 }
 
+// Writes n results and resets their accumulators.
+static void ISA(give)(double *acc, float *to, int64_t n, int64_t kind)
+{
+	for (int64_t j = 0; j < n; j++)
+		to[j] = (float)acc[j], acc[j] = ISA(neutral)(kind);
+}
+
 // Reduces a block that starts at a row and has whole rows; row counts rows since the last result, *done counts results.
 static void ISA(reduce_block)(const program *p, const reducing *r, const float *v, int64_t n, int64_t row, double *acc, float *to,
 	int64_t last)
@@ -336,9 +360,8 @@ static void ISA(reduce_block)(const program *p, const reducing *r, const float *
 			ISA(fold_rows)(r->kind, v, take, p->inner, p->inner, acc);
 		v += take * p->inner, rows -= take, row += take;
 		if (row == p->r || (last && rows == 0)) {
-			for (int64_t j = 0; j < p->inner; j++)
-				*to++ = (float)acc[j], acc[j] = ISA(neutral)(r->kind);
-			row = 0;
+			ISA(give)(acc, to, p->inner, r->kind);
+			to += p->inner, row = 0;
 		}
 	}
 }
@@ -377,12 +400,25 @@ static void ISA(compute)(const program *p, const slot *slots, const instruction 
 	ISA(interpret)(code, p->codes, rest, n - whole);
 }
 
+// Computes a block that is part of one result of the reductions, and adds its sums to the accumulators. Machine code sums up to SUMMED_ROWS rows.
+static void ISA(sum_block)(const program *p, const stretch *s, float *const *at, int64_t n, double *acc, float *sums)
+{
+	for (int64_t i = 0; i < n; i += SUMMED_ROWS * p->inner) {
+		int64_t end = n - i < SUMMED_ROWS * p->inner ? n : i + SUMMED_ROWS * p->inner;
+		((void (*)(float *const *, int64_t, float *, int64_t))s->native)(at, end * (int64_t)sizeof(float), sums, i * (int64_t)sizeof(float));
+		for (int64_t j = 0; j < p->reductions * p->inner; j++)
+			acc[j] += sums[j];
+	}
+}
+
 static void ISA(run_program)(const program *p, const slot *slots, const instruction *code, const stretch *stretches,
 	const loading *loads, const storing *stores, const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi)
 {
 	float *at[MAX_SLOTS];
-	int64_t held[MAX_SLOTS], length[MAX_SLOTS], row = 0, done = first;
+	int64_t held[MAX_SLOTS], length[MAX_SLOTS], row = 0, done = first, n;
 	double *acc = (double *)(scratch + p->room);
+	float *sums = (float *)(acc + p->reductions * p->inner);
+	int apart = p->reductions && p->r * p->inner >= p->block; // no block is part of two results
 	for (int64_t i = 0; i < p->loads; i++)
 		held[i] = -1;
 	for (int64_t i = 0; i < p->reductions; i++)
@@ -390,21 +426,31 @@ static void ISA(run_program)(const program *p, const slot *slots, const instruct
 			acc[i * p->inner + j] = ISA(neutral)(reductions[i].kind);
 	if (p->reductions)
 		row = lo / p->inner % p->r;
-	for (int64_t start = lo; start < hi; start += p->block) {
-		int64_t n = hi - start < p->block ? hi - start : p->block;
+	for (int64_t start = lo; start < hi; start += n) {
+		n = hi - start < p->block ? hi - start : p->block;
+		if (apart && (p->r - row) * p->inner < n)
+			n = (p->r - row) * p->inner;
 		for (int64_t i = 0; i < p->slots; i++)
 			at[i] = ISA(locate)(&slots[i], pointers, scratch, start);
 		for (int64_t i = 0; i < p->loads; i++)
 			ISA(fill)(&loads[i], (const void *)pointers[loads[i].pointer], start, at[loads[i].slot], n, &held[i], &length[i]);
-		ISA(compute)(p, slots, code, stretches, at, n);
+		if (p->summed)
+			ISA(sum_block)(p, stretches, at, n, acc, sums);
+		else
+			ISA(compute)(p, slots, code, stretches, at, n);
 		for (int64_t i = 0; i < p->stores; i++)
 			ISA(empty)(&stores[i], (void *)pointers[stores[i].pointer], at[stores[i].slot], start, n);
 		if (!p->reductions)
 			continue;
-		for (int64_t i = 0; i < p->reductions; i++)
-			ISA(reduce_block)(p, &reductions[i], at[reductions[i].slot], n, row, acc + i * p->inner,
-				(float *)pointers[reductions[i].pointer] + done * p->inner, start + n == hi);
-		row += n / p->inner;
+		int64_t next = row + n / p->inner;
+		for (int64_t i = 0; i < p->reductions; i++) {
+			float *to = (float *)pointers[reductions[i].pointer] + done * p->inner;
+			if (!p->summed)
+				ISA(reduce_block)(p, &reductions[i], at[reductions[i].slot], n, row, acc + i * p->inner, to, start + n == hi);
+			else if (next == p->r || start + n == hi)
+				ISA(give)(acc + i * p->inner, to, p->inner, REDUCE_SUM);
+		}
+		row = next;
 		done += row / p->r;
 		row %= p->r;
 	}
@@ -451,6 +497,7 @@ static const program_kernels ISA(program_set) = {ISA(run_program), ISA(reduce_ra
 #undef AS_FLOAT
 #undef AS_MASK
 #undef FOLD
+#undef FOLD_COLUMNS
 #undef FOLD_ROWS
 #undef FOLD_SHORT
 #undef vf

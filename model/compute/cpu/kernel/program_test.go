@@ -341,11 +341,15 @@ func drawProgram(t *rapid.T) ProgramSpec { return drawProgramOf(t, exactOps, 5, 
 
 // drawProgramOf draws a program with up to the given numbers of inputs and instructions.
 func drawProgramOf(t *rapid.T, ops []Op, inputs, instructions int) ProgramSpec {
-	s := ProgramSpec{Dims: rapid.SliceOfN(rapid.SampledFrom([]int{1, 2, 3, 5, 16, 33}), 0, 4).Draw(t, "dims")}
-	if product64(s.Dims) > 20_000 {
+	dims := rapid.SliceOfN(rapid.SampledFrom([]int{1, 2, 3, 5, 16, 33}), 0, 4).Draw(t, "dims")
+	if product64(dims) > 20_000 {
 		t.Skip("slow")
 	}
-	s.Constants = []float32{2, -0.5}
+	return drawProgramOver(t, dims, ops, inputs, instructions)
+}
+
+func drawProgramOver(t *rapid.T, dims []int, ops []Op, inputs, instructions int) ProgramSpec {
+	s := ProgramSpec{Dims: dims, Constants: []float32{2, -0.5}}
 	kinds := []kind{}
 	for i := range rapid.IntRange(1, inputs).Draw(t, "inputs") {
 		in := Input{Type: Type(rapid.IntRange(0, 3).Draw(t, "type"))}
@@ -747,6 +751,13 @@ func BenchmarkProgram(b *testing.B) {
 		Code: []Instruction{{Sub, [3]Value{0, 1}}, {Mul, [3]Value{5, 2}}, {Mul, [3]Value{6, 3}}, {Add, [3]Value{7, 4}}}, Outputs: []Output{{Value: 8}}}, 8*n)
 	run("moments", ProgramSpec{Dims: []int{16, 1024, 64}, Inputs: []Input{{}}, Code: []Instruction{{Mul, [3]Value{0, 0}}},
 		Reductions: []Reduction{{0, Sum}, {1, Sum}}, ReduceAxes: [2]int{1, 2}}, 4*n)
+	for _, inner := range []int{8, 64, 256} {
+		perChannel := Input{Strides: []int{inner, 0, 1}}
+		run(fmt.Sprint("gradient of a norm ", inner), ProgramSpec{Dims: []int{16, n / 16 / inner, inner}, Inputs: []Input{{}, {}, perChannel, perChannel, perChannel}, Constants: []float32{0.2},
+			Code: []Instruction{{Mul, [3]Value{0, ConstantValue(0)}}, {Max, [3]Value{0, 5}}, {Sub, [3]Value{6, 2}}, {Mul, [3]Value{7, 3}},
+				{Mul, [3]Value{1, 8}}, {Mul, [3]Value{1, 4}}, {Mul, [3]Value{10, 8}}, {Mul, [3]Value{10, 3}}},
+			Reductions: []Reduction{{1, Sum}, {9, Sum}, {11, Sum}, {12, Sum}}, ReduceAxes: [2]int{1, 2}}, 8*n)
+	}
 }
 
 func BenchmarkReduce(b *testing.B) {
