@@ -106,32 +106,21 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 	}
 #define FLOATS(y) (*(const vf *)(y))
 #define TIMES_FLOAT(acc, x, v) ((acc) + *(x) * (v))
-#define DIRECT(rows, vectors) RUNS_TILE(, direct, rows, vectors, 0, vf, FLOATS, TIMES_FLOAT) RUNS_TILE(, far, rows, vectors, FAR_AHEAD, vf, FLOATS, TIMES_FLOAT)
+#define DIRECT(rows, vectors)                                                 \
+	RUNS_TILE(, direct, rows, vectors, 0, vf, FLOATS, TIMES_FLOAT)        \
+	RUNS_TILE(, far, rows, vectors, FAR_AHEAD, vf, FLOATS, TIMES_FLOAT)
 #define DIRECTS(rows) DIRECT(rows, 1) DIRECT(rows, 2)
-DIRECTS(1) DIRECTS(2) DIRECTS(3) DIRECTS(4) DIRECTS(5) DIRECTS(6)
-#if ROWS == 12
-DIRECTS(7) DIRECTS(8) DIRECTS(9) DIRECTS(10) DIRECTS(11) DIRECTS(12)
-#endif
+EACH_HEIGHT(DIRECTS)
 
 typedef void (*ISA(direct_tile))(const run *, int64_t, const float *, const int64_t *, int64_t, int64_t, const float *, int64_t, float *,
 	const int64_t *, int);
-#define BOTH(rows) {ISA(direct_##rows##_1), ISA(direct_##rows##_2)}
-static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
-	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6),
-#if ROWS == 12
-	BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
-#endif
-};
+#define BOTH(rows) {ISA(direct_##rows##_1), ISA(direct_##rows##_2)},
+static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 // The same with b read from memory.
 #undef BOTH
-#define BOTH(rows) {ISA(far_##rows##_1), ISA(far_##rows##_2)}
-static const ISA(direct_tile) ISA(far_tiles)[ROWS][2] = {
-	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6),
-#if ROWS == 12
-	BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
-#endif
-};
+#define BOTH(rows) {ISA(far_##rows##_1), ISA(far_##rows##_2)},
+static const ISA(direct_tile) ISA(far_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 // The same for words in a and b that each hold a pair of bfloat16, in plain C.
 static void ISA(halves_tile)(int64_t rows, int64_t vectors, const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,
@@ -158,18 +147,10 @@ static void ISA(halves_tile)(int64_t rows, int64_t vectors, const run *r, int64_
 		ISA(halves_tile)(rows, vectors, r, runs, a, group, ar, ak, b, bk, c, row, add);                                 \
 	}
 #define HALVES(rows) HALVES_TILE(rows, 1) HALVES_TILE(rows, 2)
-HALVES(1) HALVES(2) HALVES(3) HALVES(4) HALVES(5) HALVES(6)
-#if ROWS == 12
-HALVES(7) HALVES(8) HALVES(9) HALVES(10) HALVES(11) HALVES(12)
-#endif
+EACH_HEIGHT(HALVES)
 #undef BOTH
-#define BOTH(rows) {ISA(halves_##rows##_1), ISA(halves_##rows##_2)}
-static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {
-	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6),
-#if ROWS == 12
-	BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
-#endif
-};
+#define BOTH(rows) {ISA(halves_##rows##_1), ISA(halves_##rows##_2)},
+static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 #if defined(SET_AVX512)
 #define VDP_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
@@ -178,12 +159,10 @@ static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {
 typedef int32_t pair_word __attribute__((may_alias));
 #define VDP_PAIRS(rows, vectors) RUNS_TILE(VDP_TARGET, vdp, rows, vectors, 0, __m512bh, PAIRS_OF, TIMES_PAIR)
 #define VDPS(rows) VDP_PAIRS(rows, 1) VDP_PAIRS(rows, 2)
-VDPS(1) VDPS(2) VDPS(3) VDPS(4) VDPS(5) VDPS(6) VDPS(7) VDPS(8) VDPS(9) VDPS(10) VDPS(11) VDPS(12)
+EACH_HEIGHT(VDPS)
 #undef BOTH
-#define BOTH(rows) {ISA(vdp_##rows##_1), ISA(vdp_##rows##_2)}
-static const ISA(direct_tile) ISA(vdp_tiles)[ROWS][2] = {
-	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6), BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
-};
+#define BOTH(rows) {ISA(vdp_##rows##_1), ISA(vdp_##rows##_2)},
+static const ISA(direct_tile) ISA(vdp_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 #endif
 
 // The tile that multiplies for a set; HALF_NONE is float32. far is whether b, of floats, is read from memory.

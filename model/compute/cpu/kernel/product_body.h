@@ -3,8 +3,10 @@
 
 #if VL == 16 || defined(__aarch64__)
 #define ROWS 12
+#define EACH_HEIGHT(F) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12)
 #else
 #define ROWS 6
+#define EACH_HEIGHT(F) F(1) F(2) F(3) F(4) F(5) F(6)
 #endif
 #define COLS (2 * VL)
 
@@ -360,19 +362,11 @@ static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t 
 				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                               \
 	}
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2)
-TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
-#if ROWS == 12
-TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
-#endif
+EACH_HEIGHT(TILES)
 
 typedef void (*ISA(tile))(int64_t, const float *, int64_t, const float *, int64_t, float *, const int64_t *, int);
-#define PAIR(rows) {ISA(tile_##rows##_1), ISA(tile_##rows##_2)}
-static const ISA(tile) ISA(tiles)[ROWS][2] = {
-	PAIR(1), PAIR(2), PAIR(3), PAIR(4), PAIR(5), PAIR(6),
-#if ROWS == 12
-	PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12),
-#endif
-};
+#define PAIR(rows) {ISA(tile_##rows##_1), ISA(tile_##rows##_2)},
+static const ISA(tile) ISA(tiles)[ROWS][2] = {EACH_HEIGHT(PAIR)};
 
 // Location of a panel's columns in C.
 typedef struct {
@@ -623,6 +617,7 @@ static const kernels ISA(set) = {
 };
 
 #undef ROWS
+#undef EACH_HEIGHT
 #undef COLS
 #undef COPY_ROWS
 #undef TILE
