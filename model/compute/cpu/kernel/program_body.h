@@ -347,7 +347,7 @@ static void ISA(give)(double *acc, float *to, int64_t n, int64_t kind)
 		to[j] = (float)acc[j], acc[j] = ISA(neutral)(kind);
 }
 
-// Reduces a block that starts at a row and has whole rows; row counts rows since the last result, *done counts results.
+// Reduces a block that starts at a row and has whole rows; row counts rows since the last result.
 static void ISA(reduce_block)(const program *p, const reducing *r, const float *v, int64_t n, int64_t row, double *acc, float *to,
 	int64_t last)
 {

@@ -348,6 +348,7 @@ func drawProgramOf(t *rapid.T, ops []Op, inputs, instructions int) ProgramSpec {
 	return drawProgramOver(t, dims, ops, inputs, instructions)
 }
 
+// drawProgramOver draws a program over the given shape.
 func drawProgramOver(t *rapid.T, dims []int, ops []Op, inputs, instructions int) ProgramSpec {
 	s := ProgramSpec{Dims: dims, Constants: []float32{2, -0.5}}
 	kinds := []kind{}
