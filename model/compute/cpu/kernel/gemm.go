@@ -97,16 +97,27 @@ func (w *gemmTask) do(lo, hi int) {
 
 // state describes the product of one item.
 func (w *gemmTask) state() {
+	w.describe(swapPays(w.g.M, w.g.N))
+	if set, parts := w.g.Operands.set(); halfPays(set, parts, false, &w.q) {
+		w.q.halve(set, parts)
+	} else if w.g.fewRead() {
+		w.describe(true)
+	}
+}
+
+func (w *gemmTask) describe(swap bool) {
 	g := &w.g
 	m := [1]axis{{size: g.M, a: g.ARow, c: g.CRow, dim: -1}}
 	n := [1]axis{{size: g.N, b: g.BCol, c: 1, dim: -1}}
 	k := [1]axis{{size: g.K, a: g.ACol, b: g.BRow, dim: -1}}
-	if err := w.q.set(m[:], n[:], k[:], unbounded(0), unbounded(0), 0, swapPays(g.M, g.N)); err != nil {
+	if err := w.q.set(m[:], n[:], k[:], unbounded(0), unbounded(0), 0, swap); err != nil {
 		panic(err) // cannot fail with one axis each
 	}
-	if set, parts := g.Operands.set(); halfPays(set, parts, false, &w.q) {
-		w.q.halve(set, parts)
-	}
+}
+
+// fewRead reports whether few rows read a B that the transposed product reads in place.
+func (g *Gemm) fewRead() bool {
+	return g.BRow == 1 && g.BCol != 1 && g.M < g.N && g.M <= C.FEW_PANELS*int(C.tile_cols())
 }
 
 // swapPays reports whether the transposed product wastes less of the tiles: a few columns do not fill a vector, but any number

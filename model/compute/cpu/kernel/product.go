@@ -349,7 +349,7 @@ func (w *multiplication) do(lo, hi int) {
 	}
 	size := C.PART_ROWS * blockK
 	if !w.shareB {
-		size = blockK * w.cols
+		size = C.WIDE_PANELS * blockK * w.cols
 	}
 	room := w.pool.scratch.get(w.floats(size))
 	for i := lo; i < hi; i++ {

@@ -4,7 +4,7 @@
 #define SLOT_PRODUCT_H
 #include <stdint.h>
 
-enum { MAX_DIGITS = 6, MAX_DIMS = 3, MAX_COLS = 32, BLOCK_K = 256, PART_ROWS = 192 };
+enum { MAX_DIGITS = 6, MAX_DIMS = 3, MAX_COLS = 32, BLOCK_K = 256, PART_ROWS = 192, FEW_PANELS = 2, WIDE_PANELS = 8 };
 
 // One digit of a mixed-radix index. off is what a step adds to the offset, in floats. dim is the spatial dimension in which
 // the digit moves, or -1; step is the distance in pixels, applied once every per values of the digit.
@@ -66,7 +66,7 @@ void pack_cols(const product *q, const float *b, float *to, int64_t p0, int64_t 
 // block_cols computes a part with B packed whole; room holds a block of A: PART_ROWS x BLOCK_K.
 void block_cols(const product *q, part *w, const float *a, const float *packed, float *c, float *room);
 
-// block_rows computes a part with A packed whole; room holds a panel of B: BLOCK_K x tile_cols().
+// block_rows computes a part with A packed whole; room holds WIDE_PANELS panels of B: BLOCK_K x tile_cols().
 void block_rows(const product *q, part *w, const float *packed, const float *b, float *c, float *room);
 
 // axpys computes up to four rows y[m][n0..n1) (+)= sum over k of a[m*am + k*ak] b[k*bk + n], reading b along its rows.

@@ -336,22 +336,25 @@ static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t 
 
 // ---- the tile ----
 
-// c[row[i] + j] (+)= sum over k of a[k*height + i] b[k*step + j], for rows x (vectors * VL) elements held in registers.
-#define TILE(rows, vectors)                                                                                                             \
-	static void ISA(tile_##rows##_##vectors)(int64_t k, const float *a, int64_t height, const float *b, int64_t step, float *c,     \
+// A tile is c[row[i] + j] (+)= sum over k of A(i, k) b[k*step + j], for rows x (vectors * VL) elements held in registers. tile reads packed
+// rows, A(i, k) = a[k*height + i]; tile_rows reads them where they are, A(i, k) = a[i*height + k].
+#define TILE(kind, rows, vectors, A, NEXT, PREFETCH)                                                                                    \
+	static void ISA(kind##_##rows##_##vectors)(int64_t k, const float *a, int64_t height, const float *b, int64_t step, float *c,   \
 		const int64_t *row, int add)                                                                                            \
 	{                                                                                                                               \
 		vf acc[rows][vectors];                                                                                                  \
 		UNROLL for (int i = 0; i < rows; i++)                                                                                   \
 			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
 				acc[i][j] = (vf){0};                                                                                    \
-		for (; k > 0; k--, a += height, b += step) {                                                                            \
+		const int64_t whole = k;                                                                                                \
+		for (; k > 0; k--, NEXT, b += step) {                                                                                   \
+			PREFETCH(rows)                                                                                                  \
 			vf y[vectors];                                                                                                  \
 			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
 				y[j] = *(const vf *)(b + j * VL);                                                                       \
 			UNROLL for (int i = 0; i < rows; i++)                                                                           \
 				UNROLL for (int j = 0; j < vectors; j++)                                                                \
-					acc[i][j] += a[i] * y[j];                                                                       \
+					acc[i][j] += A * y[j];                                                                          \
 		}                                                                                                                       \
 		if (add)                                                                                                                \
 			UNROLL for (int i = 0; i < rows; i++)                                                                           \
@@ -361,12 +364,28 @@ static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t 
 			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
 				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                               \
 	}
-#define TILES(rows) TILE(rows, 1) TILE(rows, 2)
+
+// Every 16 values, a cache line of each row is prefetched that is read 48 values later; at the end, those that the next tile begins with.
+#define PREFETCH_ROWS(rows)                                                             \
+	if (k % 16 == 0) {                                                              \
+		const float *ahead = a + (k > 48 ? 48 : 48 - whole + rows * height);    \
+		UNROLL for (int i = 0; i < rows; i++)                                   \
+			__builtin_prefetch(ahead + i * height);                         \
+	}
+#define NOTHING(rows)
+#define TILES(rows)                                                     \
+	TILE(tile, rows, 1, a[i], a += height, NOTHING)                 \
+	TILE(tile, rows, 2, a[i], a += height, NOTHING)                 \
+	TILE(tile_rows, rows, 1, a[i * height], a++, PREFETCH_ROWS)     \
+	TILE(tile_rows, rows, 2, a[i * height], a++, PREFETCH_ROWS)
 EACH_HEIGHT(TILES)
 
 typedef void (*ISA(tile))(int64_t, const float *, int64_t, const float *, int64_t, float *, const int64_t *, int);
 #define PAIR(rows) {ISA(tile_##rows##_1), ISA(tile_##rows##_2)},
 static const ISA(tile) ISA(tiles)[ROWS][2] = {EACH_HEIGHT(PAIR)};
+#undef PAIR
+#define PAIR(rows) {ISA(tile_rows_##rows##_1), ISA(tile_rows_##rows##_2)},
+static const ISA(tile) ISA(rows_tiles)[ROWS][2] = {EACH_HEIGHT(PAIR)};
 
 // Location of a panel's columns in C.
 typedef struct {
@@ -414,10 +433,73 @@ static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(colum
 		ISA(compute)(m1 - m < h ? m1 - m : h, n, k, a, h, b, step, c, row, add);
 }
 
+// Whether an operand has no bounds, and one stride each in x and k.
+static int ISA(strided)(const operand *o) { return !o->bounded && o->x.digits == 1 && o->k.digits == 1; }
+
+// Stores rows of sums, [rows][COLS], in C, whose rows are adjacent if the product is a transposed one.
+static void ISA(store_sums)(const float *sums, int64_t rows, const ISA(columns) *n, float *c, const int64_t *row, int add)
+{
+	int64_t i = 0, j = 0, apart = n->cols > 1 ? n->off[1] - n->off[0] : 0;
+	int transposed = !add && !n->contiguous;
+	for (int64_t r = 1; r < rows; r++)
+		transposed &= row[r] == row[r - 1] + 1;
+	for (int64_t r = 1; r < n->cols; r++)
+		transposed &= n->off[r] == n->off[r - 1] + apart;
+	int64_t whole = transposed ? rows / 4 * 4 : 0;
+	for (; j < n->cols; j += 4)
+		for (i = 0; i < whole; i += 4) {
+			const float *s = sums + i * COLS + j, *four[] = {s, s + COLS, s + 2 * COLS, s + 3 * COLS};
+			ISA(transpose4)(four, n->cols - j < 4 ? n->cols - j : 4, c + row[i] + n->off[j], apart);
+		}
+	for (i = whole; i < rows; i++)
+		for (j = 0; j < n->cols; j++) {
+			float *to = c + row[i] + n->off[j];
+			*to = add ? *to + sums[i * COLS + j] : sums[i * COLS + j];
+		}
+}
+
+// Computes a part with B packed whole and A, whose k is adjacent, in place: packing costs more than it gains if few columns read A. room
+// holds sums that are then moved, unless a panel's columns are adjacent in C and fill vectors.
+static void ISA(block_few)(const product *q, const part *w, const float *a, const float *packed, float *c, float *room)
+{
+	int64_t panels = (q->n + COLS - 1) / COLS, h = q->height, most = PART_ROWS / h * h, apart = q->a.x.d[0].off;
+	int64_t row[PART_ROWS], flat[PART_ROWS], number = (w->n1 - w->n0 + COLS - 1) / COLS;
+	ISA(columns) cols[FEW_PANELS];
+	int whole[FEW_PANELS];
+	for (int64_t p = 0; p < number; p++) {
+		ISA(place)(q, w->n0 + p * COLS, COLS, &cols[p]);
+		whole[p] = cols[p].contiguous && cols[p].cols % VL == 0;
+	}
+	for (int64_t i = 0; i < most; i++)
+		flat[i] = i * COLS;
+	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
+		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
+		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
+		for (int64_t k = w->k0; k < w->k1; k += BLOCK_K) {
+			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
+			for (int64_t p = 0; p < number; p++) {
+				const float *b = packed + (k - w->k0) * panels * COLS + (w->n0 + p * COLS) * kc;
+				float *to = whole[p] ? c + cols[p].off[0] : room + p * PART_ROWS * COLS;
+				int add = k > w->k0 || (whole[p] && w->accumulate);
+				for (int64_t m = m0; m < m1; m += h)
+					ISA(rows_tiles)[(m1 - m < h ? m1 - m : h) - 1][cols[p].cols > VL](kc, a + q->a.base + m * apart + k,
+						apart, b, COLS, to, (whole[p] ? row : flat) + m - m0, add);
+			}
+		}
+		for (int64_t p = 0; p < number; p++)
+			if (!whole[p])
+				ISA(store_sums)(room + p * PART_ROWS * COLS, m1 - m0, &cols[p], c, row, w->accumulate);
+	}
+}
+
 static void ISA(block_cols)(const product *q, part *w, const float *a, const float *packed, float *c, float *room)
 {
 	int64_t panels = (q->n + COLS - 1) / COLS, row[PART_ROWS], h = q->height, most = PART_ROWS / h * h;
 	c += q->cbase;
+	if (ISA(strided)(&q->a) && q->a.k.d[0].off == 1 && w->n1 - w->n0 <= FEW_PANELS * COLS && w->k1 > w->k0) {
+		ISA(block_few)(q, w, a, packed, c, room);
+		return;
+	}
 	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
 		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
@@ -443,47 +525,69 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 static int ISA(direct)(const operand *b, int64_t cols)
 {
 	int vectors = cols > VL ? 2 : 1;
-	return !b->bounded && b->x.digits == 1 && b->x.d[0].off == 1 && b->k.digits == 1 && cols == vectors * VL;
+	return ISA(strided)(b) && b->x.d[0].off == 1 && cols == vectors * VL;
 }
 
-// Computes a block of k for one panel of columns and all rows of a part.
-static void ISA(column_panel)(const product *q, part *w, const ISA(columns) *cols, int64_t n, int64_t k, int64_t kc, const float *packed,
-	const float *b, float *c, float *room)
+// Computes a block of k for one panel of columns, from b on, and all rows of a part.
+static void ISA(column_panel)(const product *q, const part *w, const ISA(columns) *cols, int64_t k, int64_t kc, const float *packed,
+	const float *b, int64_t step, float *c)
 {
-	int64_t h = q->height, most = PART_ROWS / h * h, step = COLS, row[PART_ROWS];
-	const float *at = room;
-	if (w->m1 - w->m0 <= h && ISA(direct)(&q->b, cols->cols)) {
-		step = q->b.k.d[0].off;
-		at = b + q->b.base + k * step + n;
-	} else {
-		int64_t began = begin(w);
-		ISA(pack)(&q->b, b, n, cols->cols, COLS, k, kc, room);
-		end(w, began);
-	}
+	int64_t h = q->height, most = PART_ROWS / h * h, row[PART_ROWS];
 	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
 		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
-		ISA(sweep)(q, m0, m1, cols, kc, packed + m0 * kc, at, step, c, row, w->accumulate || k > w->k0);
+		ISA(sweep)(q, m0, m1, cols, kc, packed + m0 * kc, b, step, c, row, w->accumulate || k > w->k0);
 	}
 }
 
-// Number of panels of columns that are computed for one block of k before the next block, so that B is read in longer rows.
-enum { ISA(PANELS) = 8 };
+// Packs panels of adjacent columns of B together: memory is faster in long rows.
+static void ISA(pack_wide)(const float *b, int64_t step, int64_t panels, int64_t k, float *to)
+{
+	for (int64_t i = 0; i < k; i++, b += step, to += COLS)
+		for (int64_t p = 0; p < panels; p++) {
+			for (int64_t j = 0; j < COLS; j += 16)
+				__builtin_prefetch(b + 32 * step + p * COLS + j);
+			*(vf *)(to + p * COLS * k) = *(const vf *)(b + p * COLS);
+			*(vf *)(to + p * COLS * k + VL) = *(const vf *)(b + p * COLS + VL);
+		}
+}
+
+// Packs columns [n0, n1) of B, a whole number of panels except at the end of B.
+static void ISA(pack_block)(const product *q, part *w, int64_t n0, int64_t n1, int64_t k, int64_t kc, const float *b, float *to)
+{
+	int64_t began = begin(w), n = n0;
+	if (ISA(direct)(&q->b, COLS)) {
+		int64_t step = q->b.k.d[0].off, panels = (n1 - n0) / COLS;
+		ISA(pack_wide)(b + q->b.base + k * step + n, step, panels, kc, to);
+		n += panels * COLS;
+	}
+	for (; n < n1; n += COLS)
+		ISA(pack)(&q->b, b, n, n1 - n < COLS ? n1 - n : COLS, COLS, k, kc, to + (n - n0) * kc);
+	end(w, began);
+}
 
 static void ISA(block_rows)(const product *q, part *w, const float *packed, const float *b, float *c, float *room)
 {
-	int64_t width = (q->m + q->height - 1) / q->height * q->height;
+	int64_t width = (q->m + q->height - 1) / q->height * q->height, wide = WIDE_PANELS * COLS;
+	int once = w->m1 - w->m0 <= q->height;
 	c += q->cbase;
-	for (int64_t n0 = w->n0; n0 < w->n1; n0 += ISA(PANELS) * COLS) {
-		int64_t n1 = w->n1 - n0 < ISA(PANELS) * COLS ? w->n1 : n0 + ISA(PANELS) * COLS;
-		ISA(columns) cols[ISA(PANELS)];
+	for (int64_t n0 = w->n0; n0 < w->n1; n0 += wide) {
+		int64_t n1 = w->n1 - n0 < wide ? w->n1 : n0 + wide;
+		ISA(columns) cols[WIDE_PANELS];
 		for (int64_t n = n0; n < n1; n += COLS)
 			ISA(place)(q, n, COLS, &cols[(n - n0) / COLS]);
 		int64_t k = w->k0;
 		do {
 			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
-			for (int64_t n = n0; n < n1; n += COLS)
-				ISA(column_panel)(q, w, &cols[(n - n0) / COLS], n, k, kc, packed + (k - w->k0) * width, b, c, room);
+			const float *a = packed + (k - w->k0) * width;
+			int in_place = once && ISA(direct)(&q->b, COLS) && (n1 - n0) % COLS == 0;
+			if (!in_place)
+				ISA(pack_block)(q, w, n0, n1, k, kc, b, room);
+			for (int64_t n = n0; n < n1; n += COLS) {
+				int64_t step = in_place ? q->b.k.d[0].off : COLS;
+				const float *at = in_place ? b + q->b.base + k * step + n : room + (n - n0) * kc;
+				ISA(column_panel)(q, w, &cols[(n - n0) / COLS], k, kc, a, at, step, c);
+			}
 			k += BLOCK_K;
 		} while (k < w->k1);
 	}
@@ -621,6 +725,8 @@ static const kernels ISA(set) = {
 #undef COLS
 #undef COPY_ROWS
 #undef TILE
+#undef PREFETCH_ROWS
+#undef NOTHING
 #undef TILES
 #undef PAIR
 #undef DOT
