@@ -171,7 +171,7 @@ func keepsOrder(n *node) bool {
 }
 
 // foldBytes is the largest constant that is computed during compilation.
-const foldBytes = 64 << 10
+const foldBytes = 1 << 20
 
 // fold computes a node during compilation if all its operands are constants.
 func (p *plan) fold(b *Backend, n *node) {
