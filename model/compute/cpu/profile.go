@@ -21,6 +21,7 @@ import (
 // Profile measures the time of an engine's executions, step by step. Executions are measured one at a time.
 type Profile struct {
 	backend *Backend
+	clock   func() int64 // in nanoseconds
 	meter   kernel.Meter
 
 	mu         sync.Mutex
@@ -48,7 +49,11 @@ func Measure(engine backends.Backend) (stop func() Report, ok bool) {
 // StartProfile measures every execution from now on, until Stop. The engine is slightly slower meanwhile. Another
 // engine with the same number of threads, which shares the workers, should not compute at the same time.
 func (b *Backend) StartProfile() *Profile {
-	p := &Profile{backend: b, steps: map[*step]*StepTime{}}
+	began := time.Now()
+	p := &Profile{backend: b, steps: map[*step]*StepTime{}, clock: func() int64 { return int64(time.Since(began)) }}
+	if _, simulated := b.workers.Imagined(); simulated {
+		p.clock = kernel.ThreadTime
+	}
 	b.workers.Measure(&p.meter)
 	b.profile.Store(p)
 	return p
@@ -64,8 +69,10 @@ func (p *Profile) Stop() {
 func (p *Profile) run(e *Executable, f *frame, at *int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	if _, simulated := e.backend.workers.Imagined(); simulated {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
 	for i, s := range e.steps {
 		*at = i
 		p.step(s, e, f.out[i], f.in[i])
@@ -80,18 +87,19 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 		p.steps[s] = t
 	}
 	workers := e.backend.workers
-	before, cpu, began := p.read(), kernel.ThreadTime(), time.Now()
 	imagined, simulated := workers.Imagined()
+	before, began := p.read(), p.clock()
 	s.run(workers, out, in)
-	wall, after, own := time.Since(began), p.read(), kernel.ThreadTime()-cpu
+	took, after := p.clock()-began, p.read()
+	wall, busy := took, took+after.busy-before.busy
 	if simulated {
 		now, _ := workers.Imagined()
 		calls := now.Minus(imagined)
-		own += calls.Ranges - calls.Caller
-		wall = time.Duration(own - calls.Ranges + calls.Span)
+		busy = took + calls.Ranges - calls.Caller
+		wall = busy - calls.Ranges + calls.Span
 	}
-	t.Wall, p.wall = t.Wall+wall, p.wall+wall
-	t.Busy += time.Duration(own + after.busy - before.busy)
+	t.Wall, p.wall = t.Wall+time.Duration(wall), p.wall+time.Duration(wall)
+	t.Busy += time.Duration(busy)
 	t.Packing += time.Duration(after.packed - before.packed)
 	t.FLOPs += after.flops - before.flops
 	t.Calls++

@@ -18,13 +18,13 @@ type StepTime struct {
 	Kind    string        `json:"kind"`
 	Calls   int           `json:"calls"`
 	Wall    time.Duration `json:"wall_ns"`
-	Busy    time.Duration `json:"busy_ns"`    // processor time of all threads, without waiting
+	Busy    time.Duration `json:"busy_ns"`    // time in which threads computed, summed over all of them
 	Packing time.Duration `json:"packing_ns"` // approximate part of Busy spent packing or copying operands of products
 	FLOPs   int64         `json:"flops"`      // of products
 	Bytes   int64         `json:"bytes"`      // of operands and results, each counted once
 }
 
-// Roof is the maximum of one thread while all threads do the same, per second of its processor time.
+// Roof is the maximum of one thread while all threads do the same.
 type Roof struct {
 	FLOPs float64 `json:"flops_per_second"` // additions and multiplications in registers, with the widest vectors
 	Bytes float64 `json:"bytes_per_second"` // bytes read and written, for arrays larger than the caches
@@ -40,15 +40,15 @@ type Report struct {
 	Steps      []StepTime    `json:"steps"`   // the most expensive first
 }
 
-// Write prints the kinds and the most expensive steps, per execution. Rates are per second of processor time of one thread, with
+// Write prints the kinds and the most expensive steps, per execution. Rates are per second of computing on one thread, with
 // their shares of the machine's limits. A step whose arrays fit into caches may exceed the memory limit.
 func (r Report) Write(to io.Writer, steps int) error {
-	runs, busy := max(r.Executions, 1), r.processor()
-	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of processor time on %d threads (%.0f%% of them busy)\n",
+	runs, busy := max(r.Executions, 1), r.computing()
+	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of computing on %d threads (%.0f%% of them busy)\n",
 		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
 	fmt.Fprintf(to, "limits per thread with %d threads running: %.1f GFLOP/s in registers, %.1f GB/s of memory\n", r.Threads, r.Roof.FLOPs/1e9, r.Roof.Bytes/1e9)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "cpu ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tof peak\tGB/s\tof memory\tcalls\t")
+	fmt.Fprintln(table, "thread ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tof peak\tGB/s\tof memory\tcalls\t")
 	for _, list := range [2][]StepTime{r.Kinds, r.Steps[:min(steps, len(r.Steps))]} {
 		for _, t := range list {
 			seconds := max(t.Busy.Seconds(), 1e-9)
@@ -63,17 +63,18 @@ func (r Report) Write(to io.Writer, steps int) error {
 }
 
 // Busy returns the share of the threads' time in which they computed, in percent.
-func (r Report) Busy() float64 { return r.busy(r.processor(), r.Wall) }
+func (r Report) Busy() float64 { return r.busy(r.computing(), r.Wall) }
 
-// processor returns the processor time of all executions.
-func (r Report) processor() (t time.Duration) {
+// computing returns the time in which threads computed, summed over all of them.
+func (r Report) computing() (t time.Duration) {
 	for _, k := range r.Kinds {
 		t += k.Busy
 	}
 	return t
 }
 
-// busy returns the share of the threads' time in which they computed, in percent. In the rest they were idle or other programs had the processor.
+// busy returns the share of the threads' time in which they computed, in percent. In the rest they waited. Time in which other programs had a
+// thread's processor belongs to what the thread did.
 func (r Report) busy(busy, wall time.Duration) float64 {
 	return 100 * float64(busy) / max(float64(wall)*float64(r.Threads), 1)
 }

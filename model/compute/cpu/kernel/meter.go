@@ -12,10 +12,11 @@ import (
 	"sync/atomic"
 )
 
-// Meter sums up the activity of a pool's threads while it is attached. Times are in nanoseconds.
+// Meter sums up the activity of a pool's threads while it is attached. Times are in nanoseconds of wall time, whose clock is read in a
+// twentieth of the time of a thread's processor time.
 type Meter struct {
-	Helped atomic.Int64 // processor time of the workers in work that they helped with
-	Waited atomic.Int64 // processor time of threads that wait for others to finish
+	Helped atomic.Int64 // time in which workers computed ranges
+	Waited atomic.Int64 // time in which callers waited for workers to finish
 	Packed atomic.Int64 // time spent packing operands of products, on all threads
 	FLOPs  atomic.Int64 // additions and multiplications of products
 }

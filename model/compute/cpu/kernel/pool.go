@@ -209,7 +209,9 @@ func (p *Pool) runRanges(r ranges, t task) {
 	p.invite(w, min(p.threads, r.chunks)-1)
 	w.help(&p.caller, nil)
 	if m := p.meter.Load(); m != nil {
-		m.Waited.Add(measured(w.wait))
+		began := time.Now()
+		w.wait()
+		m.Waited.Add(int64(time.Since(began)))
 	} else {
 		w.wait()
 	}
@@ -312,7 +314,9 @@ func (w *work) chunk(lo, hi int, m *Meter) {
 		}
 	}()
 	if m != nil {
-		m.Helped.Add(measured(func() { w.task.do(lo, hi) }))
+		began := time.Now()
+		w.task.do(lo, hi)
+		m.Helped.Add(int64(time.Since(began)))
 	} else {
 		w.task.do(lo, hi)
 	}
