@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, POSITIONS = 256 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256 };
 
 // A stretch of a contraction: its offsets in A and B, in floats, and its length. lanes has the columns of pairs that use it.
 typedef struct {
@@ -32,6 +32,7 @@ typedef struct {
 // A range of work: images [i0, i1), part j of parts of their outputs' lines, panels [p0, p1) of columns. Lines [l0, l1) are staged.
 typedef struct {
 	int64_t i0, i1, j, parts, p0, p1, l0, l1;
+	int64_t copied; // if B is read in place by several tiles, where there is room for COPIED of its panels; otherwise 0
 } extent;
 
 // Parameters shared by all windows of a convolution.
@@ -41,6 +42,7 @@ typedef struct {
 	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
+	int64_t add;                               // outputs are added to their existing values
 	int64_t pitch;                             // floats, or pairs, of a staged line
 } windowed;
 

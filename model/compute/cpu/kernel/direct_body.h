@@ -63,6 +63,7 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 
 #define GROUP (ROWS / GROUPS)
 #define FAR_AHEAD 16
+#define COPY_AHEAD 16
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
 // stored at c + row[i].
@@ -240,18 +241,29 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 	int vectors = cols > VL ? 2 : 1;
 	ISA(direct_tile) tile = TILE_OF(q, rows, vectors);
 	if (t->whole && q->ochannel == 1 && cols == vectors * VL) {
-		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, c, t->row, 0);
+		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, c, t->row, q->add);
 	} else {
 		float copy[ROWS * COLS];
 		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, copy, ISA(flat), 0);
 		for (int64_t i = 0; i < rows; i++) {
 			if (t->row[i] >= 0 && q->ochannel == 1)
-				ISA(store_row)(c + t->row[i], copy + i * COLS, cols, 0);
+				ISA(store_row)(c + t->row[i], copy + i * COLS, cols, q->add);
 			for (int64_t j = 0; j < cols && t->row[i] >= 0 && q->ochannel != 1; j++)
-				c[t->row[i] + j * q->ochannel] = copy[i * COLS + j];
+				c[t->row[i] + j * q->ochannel] = q->add ? c[t->row[i] + j * q->ochannel] + copy[i * COLS + j] : copy[i * COLS + j];
 		}
 	}
 	t->groups = 0, t->whole = 1;
+}
+
+// Copies n rows of B, which are step floats apart, and cols of their columns, in panels.
+static void ISA(copy_panels)(const float *b, int64_t step, int64_t n, int64_t cols, float *to)
+{
+	for (int64_t k = 0; k < n; k++, b += step, to += COLS)
+		for (int64_t j = 0; j < cols; j += COLS) {
+			__builtin_prefetch(b + COPY_AHEAD * step + j);
+			for (int64_t l = j; l < cols && l < j + COLS; l += VL)
+				*(vf *)(to + j * n + l - j) = *(const vf *)(b + l);
+		}
 }
 
 // Computes one panel of columns of one window's outputs.
@@ -277,6 +289,26 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 	}
 	if (t.groups > 0)
 		ISA(window_tile)(q, w, &t, cols, room, b, c);
+}
+
+// Computes panels [p0, p1) of columns that several tiles read. They are copied, a block of a run at a time: in place, the rows of a panel are so
+// far apart that each is in another page of memory, and most share a few sets of the caches.
+static void ISA(window_copied)(const windowed *q, const window *w, const extent *e, int64_t p0, int64_t p1, const float *b, float *y, float *room)
+{
+	int64_t cols = (q->n < p1 * COLS ? q->n : p1 * COLS) - p0 * COLS;
+	windowed block = *q;
+	window copy = *w;
+	block.far = 0, block.add = 0, copy.runs = 1, copy.step = COLS;
+	b += w->b + p0 * w->panel;
+	for (int64_t i = 0; i < w->runs; i++)
+		for (int64_t k = 0; k < w->r[i].n; k += BLOCK_K, block.add = 1) {
+			int64_t kc = w->r[i].n - k < BLOCK_K ? w->r[i].n - k : BLOCK_K;
+			ISA(copy_panels)(b + w->r[i].b + k * w->step, w->step, kc, cols, room + e->copied);
+			copy.r[0].a = w->r[i].a + k, copy.r[0].b = 0, copy.r[0].n = kc;
+			copy.panel = kc * COLS, copy.b = -p0 * copy.panel;
+			for (int64_t p = p0; p < p1; p++)
+				ISA(window_panel)(&block, &copy, e, p, room + e->copied, y, room);
+		}
 }
 
 // ---- few columns ----
@@ -385,8 +417,13 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 	for (int64_t i = 0; i < q->windows; i++) {
 		if (q->few)
 			ISA(window_few)(q, &w[i], e, b, y, room);
-		for (int64_t p = e->p0; p < e->p1 && !q->few; p++)
-			ISA(window_panel)(q, &w[i], e, p, b, y, room);
+		int copied = e->copied && w[i].runs > 0;
+		int64_t together = copied ? COPIED : 1;
+		for (int64_t p = e->p0; p < e->p1 && !q->few; p += together)
+			if (copied)
+				ISA(window_copied)(q, &w[i], e, p, p + together < e->p1 ? p + together : e->p1, b, y, room);
+			else
+				ISA(window_panel)(q, &w[i], e, p, b, y, room);
 	}
 }
 

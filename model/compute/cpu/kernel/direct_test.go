@@ -60,6 +60,15 @@ func TestConvWindows(t *testing.T) {
 	checkWindows(t, p, Exact, func(c *Conv) bool { return c.direct != nil })
 }
 
+// TestConvCopiedPanels checks the same for kernels whose panels are copied for several tiles.
+func TestConvCopiedPanels(t *testing.T) {
+	defer func(n int) { copiedKernel = n }(copiedKernel)
+	copiedKernel = 1
+	p := NewPool(2)
+	defer p.Close()
+	checkWindows(t, p, Exact, func(c *Conv) bool { return c.direct != nil && c.direct.copied > 0 })
+}
+
 // TestHalfConvWindows checks the same for pairs of bfloat16.
 func TestHalfConvWindows(t *testing.T) {
 	p := NewPool(2)

@@ -23,6 +23,7 @@ import (
 type windows struct {
 	q       C.windowed
 	list    []C.window
+	copied  int       // floats of the panels that are copied if several tiles read a kernel in place, or 0
 	kernels []product // how the kernel is packed for each window; empty if it is read in place
 	first   []phaseTaps
 	batch   int
@@ -124,6 +125,9 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		w.packed += s.OutChannels * column
 	case w.pairs == nil && w.kernelLies(s):
 		w.q.far = 1
+		if tiles := s.Batch * y.outputs * roundUp(x.outputs, group()) / group(); tiles > C.GROUPS && w.kernelSize(s) >= copiedKernel {
+			w.copied = C.COPIED * C.BLOCK_K * cols
+		}
 		w.lyingRuns(&v, s, y, x)
 		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
 		w.list = append(w.list, v)
@@ -200,6 +204,13 @@ func extend(v *C.window, a, b, n int, follows bool, lanes C.int64_t) {
 
 // fewRows is the number of outputs below which a kernel is read in place, since packing would serve few readers.
 const fewRows = 96
+
+// copiedKernel is the number of values from which a kernel that is read in place does not fit in caches, so that tiles share copies of its panels.
+var copiedKernel = 1 << 21
+
+func (w *windows) kernelSize(s *ConvSpec) int {
+	return s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels
+}
 
 // kernelLies reports whether the kernel can be read in place and is read so rarely that packing it is not worthwhile.
 func (w *windows) kernelLies(s *ConvSpec) bool {
@@ -329,7 +340,11 @@ func (t *windowsTask) do(lo, hi int) {
 		l0, l1 := t.seen(j, t.parts)
 		e := C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units), j: C.int64_t(j), parts: C.int64_t(t.parts),
 			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group), l0: C.int64_t(l0), l1: C.int64_t(l1)}
-		room := t.pool.scratch.get(int(C.staged_floats(&t.q.s, (e.i1-e.i0)*(e.l1-e.l0))))
+		staged := int(C.staged_floats(&t.q.s, (e.i1-e.i0)*(e.l1-e.l0)))
+		room := t.pool.scratch.get(staged + t.copied)
+		if t.copied > 0 {
+			e.copied = C.int64_t(staged)
+		}
 		C.convolve_windows(&t.q, unsafe.SliceData(t.list), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))
 		t.pool.scratch.put(room)
 	}
