@@ -260,15 +260,22 @@ func TestSweepFillsDevices(t *testing.T) {
 			return all
 		}
 	}
-	_, r, open := sweeping(t, func(c model.Config) float64 { return c.BetaKL / 20 }, three)
-	s := open()
+	b, r, _ := sweeping(t, func(c model.Config) float64 { return c.BetaKL / 20 }, three)
+	said := filepath.Join(t.TempDir(), "devices")
+	s := b.sweeps(t, func(dir string, flags []string) (*exec.Cmd, error) {
+		cmd, err := r.evaluate(dir, flags)
+		if err != nil {
+			return nil, err
+		}
+		return exec.Command("sh", append([]string{"-c", `echo $FAKE_DEVICE >>"$0"; exec "$@"`, said}, cmd.Args...)...), nil
+	})
 	plan := choosing(150)
 	plan.Parts[1].Seeds = []int64{0, 1, 2}
 	st, err := s.Create(background, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	most, devices := 0, map[string]bool{}
+	most, devices := 0, map[string]bool{} // of runs, and of evaluations, which take the last one
 	st = until(t, s, st.ID, "the end", func(st sweep.Status) bool {
 		working := 0
 		for _, item := range st.Board.Items {
@@ -290,6 +297,13 @@ func TestSweepFillsDevices(t *testing.T) {
 		}
 		devices[job.Device] = true
 		f.Close()
+	}
+	evaluated, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, device := range strings.Fields(string(evaluated)) {
+		devices[device] = true
 	}
 	if most != 3 || len(devices) != 3 || st.Board.Count(sweep.Done) != 7 || st.Board.Choices[0].Chosen != "10" || len(r.flags) != 7 {
 		t.Errorf("at most %d runs at a time on %v; %d done, chosen %q", most, devices, st.Board.Count(sweep.Done), st.Board.Choices[0].Chosen)
