@@ -46,7 +46,7 @@ func TestProfile(t *testing.T) {
 	}
 	r.Roof = Roof{FLOPs: 1e12, Bytes: 1e8}
 	var text strings.Builder
-	if err := r.Write(&text, 1); err != nil {
+	if err := r.Write(&text, 2); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"3 executions", "matrix product", "GFLOP/s", "1000.0 GFLOP/s in registers, 0.1 GB/s of memory", "50%      1 matrix product", "[200×300] [300×400] → [200×400]: DotGeneral"} {
