@@ -24,7 +24,7 @@ type StepTime struct {
 	Bytes   int64         `json:"bytes"`      // of operands and results, each counted once
 }
 
-// Roof is the maximum of one thread while all threads do the same.
+// Roof is the maximum of one thread while all threads do the same, per second of its processor time.
 type Roof struct {
 	FLOPs float64 `json:"flops_per_second"` // additions and multiplications in registers, with the widest vectors
 	Bytes float64 `json:"bytes_per_second"` // bytes read and written, for arrays larger than the caches

@@ -63,7 +63,6 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 
 #define GROUP (ROWS / GROUPS)
 #define FAR_AHEAD 16
-#define COPY_AHEAD 16
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
 // stored at c + row[i].
@@ -255,17 +254,6 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 	t->groups = 0, t->whole = 1;
 }
 
-// Copies n rows of B, which are step floats apart, and cols of their columns, in panels.
-static void ISA(copy_panels)(const float *b, int64_t step, int64_t n, int64_t cols, float *to)
-{
-	for (int64_t k = 0; k < n; k++, b += step, to += COLS)
-		for (int64_t j = 0; j < cols; j += COLS) {
-			__builtin_prefetch(b + COPY_AHEAD * step + j);
-			for (int64_t l = j; l < cols && l < j + COLS; l += VL)
-				*(vf *)(to + j * n + l - j) = *(const vf *)(b + l);
-		}
-}
-
 // Computes one panel of columns of one window's outputs.
 static void ISA(window_panel)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
 {
@@ -291,7 +279,7 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 		ISA(window_tile)(q, w, &t, cols, room, b, c);
 }
 
-// Computes panels [p0, p1) of columns that several tiles read. They are copied, a block of a run at a time: in place, the rows of a panel are so
+// Computes panels [p0, p1) of columns that several tiles read. They are packed, a block of a run at a time: in place, the rows of a panel are so
 // far apart that each is in another page of memory, and most share a few sets of the caches.
 static void ISA(window_copied)(const windowed *q, const window *w, const extent *e, int64_t p0, int64_t p1, const float *b, float *y, float *room)
 {
@@ -303,7 +291,7 @@ static void ISA(window_copied)(const windowed *q, const window *w, const extent 
 	for (int64_t i = 0; i < w->runs; i++)
 		for (int64_t k = 0; k < w->r[i].n; k += BLOCK_K, block.add = 1) {
 			int64_t kc = w->r[i].n - k < BLOCK_K ? w->r[i].n - k : BLOCK_K;
-			ISA(copy_panels)(b + w->r[i].b + k * w->step, w->step, kc, cols, room + e->copied);
+			ISA(pack_wide)(b + w->r[i].b + k * w->step, w->step, cols, kc, room + e->copied);
 			copy.r[0].a = w->r[i].a + k, copy.r[0].b = 0, copy.r[0].n = kc;
 			copy.panel = kc * COLS, copy.b = -p0 * copy.panel;
 			for (int64_t p = p0; p < p1; p++)

@@ -98,6 +98,7 @@ func (w *gemmTask) do(lo, hi int) {
 // state describes the product of one item.
 func (w *gemmTask) state() {
 	w.describe(swapPays(w.g.M, w.g.N))
+	// Pairs of bfloat16 are always packed.
 	if set, parts := w.g.Operands.set(); halfPays(set, parts, false, &w.q) {
 		w.q.halve(set, parts)
 	} else if w.g.fewRead() {
@@ -105,6 +106,7 @@ func (w *gemmTask) state() {
 	}
 }
 
+// describe sets the product, or the transposed one if swap is true.
 func (w *gemmTask) describe(swap bool) {
 	g := &w.g
 	m := [1]axis{{size: g.M, a: g.ARow, c: g.CRow, dim: -1}}

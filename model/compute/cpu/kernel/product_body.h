@@ -540,16 +540,20 @@ static void ISA(column_panel)(const product *q, const part *w, const ISA(columns
 	}
 }
 
-// Packs panels of adjacent columns of B together: memory is faster in long rows.
-static void ISA(pack_wide)(const float *b, int64_t step, int64_t panels, int64_t k, float *to)
+// Packs k rows of B, which are step floats apart, in panels: cols adjacent columns, which fill vectors. Memory is faster in long rows.
+static void ISA(pack_wide)(const float *b, int64_t step, int64_t cols, int64_t k, float *to)
 {
-	for (int64_t i = 0; i < k; i++, b += step, to += COLS)
-		for (int64_t p = 0; p < panels; p++) {
-			for (int64_t j = 0; j < COLS; j += 16)
-				__builtin_prefetch(b + 32 * step + p * COLS + j);
-			*(vf *)(to + p * COLS * k) = *(const vf *)(b + p * COLS);
-			*(vf *)(to + p * COLS * k + VL) = *(const vf *)(b + p * COLS + VL);
+	int64_t whole = cols / COLS * COLS;
+	for (int64_t i = 0; i < k; i++, b += step, to += COLS) {
+		for (int64_t j = 0; j < whole; j += COLS) {
+			for (int64_t l = j; l < j + COLS; l += 16)
+				__builtin_prefetch(b + 32 * step + l);
+			*(vf *)(to + j * k) = *(const vf *)(b + j);
+			*(vf *)(to + j * k + VL) = *(const vf *)(b + j + VL);
 		}
+		if (whole < cols)
+			*(vf *)(to + whole * k) = *(const vf *)(b + whole);
+	}
 }
 
 // Packs columns [n0, n1) of B, a whole number of panels except at the end of B.
@@ -557,9 +561,9 @@ static void ISA(pack_block)(const product *q, part *w, int64_t n0, int64_t n1, i
 {
 	int64_t began = begin(w), n = n0;
 	if (ISA(direct)(&q->b, COLS)) {
-		int64_t step = q->b.k.d[0].off, panels = (n1 - n0) / COLS;
-		ISA(pack_wide)(b + q->b.base + k * step + n, step, panels, kc, to);
-		n += panels * COLS;
+		int64_t step = q->b.k.d[0].off, whole = (n1 - n0) / COLS * COLS;
+		ISA(pack_wide)(b + q->b.base + k * step + n, step, whole, kc, to);
+		n += whole;
 	}
 	for (; n < n1; n += COLS)
 		ISA(pack)(&q->b, b, n, n1 - n < COLS ? n1 - n : COLS, COLS, k, kc, to + (n - n0) * kc);

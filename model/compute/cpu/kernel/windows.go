@@ -125,7 +125,8 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		w.packed += s.OutChannels * column
 	case w.pairs == nil && w.kernelLies(s):
 		w.q.far = 1
-		if tiles := s.Batch * y.outputs * roundUp(x.outputs, group()) / group(); tiles > C.GROUPS && w.kernelSize(s) >= copiedKernel {
+		groups := s.Batch * y.outputs * roundUp(x.outputs, group()) / group()
+		if size := s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels; groups > C.GROUPS && size >= copiedKernel {
 			w.copied = C.COPIED * C.BLOCK_K * cols
 		}
 		w.lyingRuns(&v, s, y, x)
@@ -206,11 +207,8 @@ func extend(v *C.window, a, b, n int, follows bool, lanes C.int64_t) {
 const fewRows = 96
 
 // copiedKernel is the number of values from which a kernel that is read in place does not fit in caches, so that tiles share copies of its panels.
+// Tests lower it.
 var copiedKernel = 1 << 21
-
-func (w *windows) kernelSize(s *ConvSpec) int {
-	return s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels
-}
 
 // kernelLies reports whether the kernel can be read in place and is read so rarely that packing it is not worthwhile.
 func (w *windows) kernelLies(s *ConvSpec) bool {
