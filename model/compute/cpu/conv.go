@@ -76,11 +76,21 @@ func (c *conv) task(n *node) (task, bool) {
 		return task{}, false
 	}
 	return task{
-		reads: []*node{n.in[0], kern},
+		division: c.divide(n, plan),
+		reads:    []*node{n.in[0], kern},
 		run: func(pool *kernel.Pool, out, in [][]byte) {
 			plan.Run(pool, move.Of[float32](in[0]), move.Of[float32](in[1]), move.Of[float32](out[0]))
 		},
 	}, true
+}
+
+// divide returns how the convolution can be computed image by image, or nil.
+func (c *conv) divide(n *node, plan *kernel.Conv) *division {
+	size, flops, ok := plan.Whole()
+	if !ok || size*4 > chainKernel || c.batch < 2 || c.in.first*c.inputBatch != n.in[0].shape.Size() || c.out.first*c.batch != n.shape.Size() {
+		return nil
+	}
+	return &division{op: plan, parts: c.batch, flops: int64(flops), divided: []bool{true, false}}
 }
 
 // reversed returns the operand of a reversal of a kernel's spatial axes, which the gradient for a convolution's input has, and the

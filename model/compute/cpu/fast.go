@@ -94,6 +94,7 @@ func (g *group) fastStep() (*step, error) {
 	}
 	s.run = func(pool *kernel.Pool, out, in [][]byte) { prog.Run(pool, in, out) }
 	s.shared = inPlace(s, prog, len(g.outs))
+	s.division = g.divide(&spec, s.in, prog)
 	return s, nil
 }
 

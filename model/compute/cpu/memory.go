@@ -107,14 +107,20 @@ func (l *planner) lifetimes() {
 func (l *planner) place(i int, s *step) {
 	taken := map[*node]bool{} // operands whose memory a result uses
 	var out, in []home
-	for _, n := range s.in {
-		in = append(in, l.homes[n])
+	links := s.links
+	if links == nil {
+		links = []*step{s}
 	}
-	for k, n := range s.out {
-		if _, ok := l.homes[n]; !ok {
-			l.homes[n] = l.inPlace(i, s, k, taken)
+	for j, s := range links {
+		for _, n := range s.in {
+			in = append(in, l.homes[n])
 		}
-		out = append(out, l.homes[n])
+		for k, n := range s.out {
+			if _, ok := l.homes[n]; !ok {
+				l.homes[n] = l.inPlace(i, links, j, k, taken)
+			}
+			out = append(out, l.homes[n])
+		}
 	}
 	var scratch []home
 	for _, bytes := range s.scratch {
@@ -135,17 +141,31 @@ func (l *planner) place(i int, s *step) {
 }
 
 // inPlace returns the memory of an operand that is not used after the step and may hold the result, or else a new part of the arena.
-func (l *planner) inPlace(i int, s *step, k int, taken map[*node]bool) home {
+func (l *planner) inPlace(i int, links []*step, j, k int, taken map[*node]bool) home {
+	s := links[j]
 	bytes := int(s.out[k].shape.Memory())
 	for _, pair := range s.shared {
 		x := s.in[pair[1]]
 		h := l.homes[x]
-		if pair[0] == k && h.kind == inArena && l.last[x] == i && !taken[x] && padded(h.bytes) == padded(bytes) {
+		if pair[0] == k && h.kind == inArena && l.last[x] == i && !taken[x] && padded(h.bytes) == padded(bytes) &&
+			readPartly(x, links[:j]) && !slices.ContainsFunc(links[j+1:], func(s *step) bool { return slices.Contains(s.in, x) }) {
 			taken[x] = true
 			return home{kind: inArena, at: h.at, bytes: bytes}
 		}
 	}
 	return l.take(bytes)
+}
+
+// readPartly reports whether the links read only parts of x at a time.
+func readPartly(x *node, links []*step) bool {
+	for _, s := range links {
+		for i, n := range s.in {
+			if n == x && !s.division.divided[i] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // take finds the smallest free part that is large enough, or grows the arena.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gomlx/gomlx/backends"
 
@@ -15,10 +16,11 @@ import (
 
 // task computes a step. out is the memory of its results followed by its scratch; in is the memory of its operands.
 type task struct {
-	run     func(pool *kernel.Pool, out, in [][]byte)
-	scratch []int    // bytes of each piece of scratch
-	shared  [][2]int // pairs (result, operand) that may use the same memory
-	reads   []*node  // the nodes that it reads instead of the node's operands, if it skips some
+	run      func(pool *kernel.Pool, out, in [][]byte)
+	scratch  []int     // bytes of each piece of scratch
+	shared   [][2]int  // pairs (result, operand) that may use the same memory
+	division *division // how it can be computed in parts, or nil
+	reads    []*node   // the nodes that it reads instead of the node's operands, if it skips some
 }
 
 // maker compiles a node that is not element-wise into its task.
@@ -29,9 +31,11 @@ var makers [backends.OpTypeLast]maker
 // step is a task with the nodes whose memory it writes and reads.
 type step struct {
 	task
-	nodes []*node // the nodes it computes, for errors
-	out   []*node // roots
-	in    []*node // roots
+	nodes   []*node                                                         // the nodes it computes, for errors
+	out     []*node                                                         // roots
+	in      []*node                                                         // roots
+	links   []*step                                                         // the steps of a chain, whose results and operands out and in list in order; nil if it is not a chain
+	measure func(pool *kernel.Pool, out, in [][]byte, times []atomic.Int64) // runs a chain and measures each link
 }
 
 // plan is a computation that is being compiled to an Executable.
@@ -64,6 +68,7 @@ func newPlan(b *Builder, outs []*node) *plan {
 	p.mark()
 	p.group()
 	p.schedule()
+	p.chain(b.backend.workers)
 	return p
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomlx/gomlx/backends"
@@ -81,15 +82,17 @@ func (p *Profile) run(e *Executable, f *frame, at *int) {
 }
 
 func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
-	t := p.steps[s]
-	if t == nil {
-		t = &StepTime{What: s.title(), Kind: s.kind()}
-		p.steps[s] = t
-	}
 	workers := e.backend.workers
 	imagined, simulated := workers.Imagined()
 	before, began := p.read(), p.clock()
-	s.run(workers, out, in)
+	links := []*step{s}
+	var times []atomic.Int64
+	if s.links == nil {
+		s.run(workers, out, in)
+	} else {
+		links, times = s.links, make([]atomic.Int64, len(s.links))
+		s.measure(workers, out, in, times)
+	}
 	took, after := p.clock()-began, p.read()
 	wall, busy := took, took+after.busy-before.busy
 	if simulated {
@@ -98,16 +101,45 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 		busy = took + calls.Ranges - calls.Caller
 		wall = busy - calls.Ranges + calls.Span
 	}
-	t.Wall, p.wall = t.Wall+time.Duration(wall), p.wall+time.Duration(wall)
-	t.Busy += time.Duration(busy)
-	t.Packing += time.Duration(after.packed - before.packed)
-	t.FLOPs += after.flops - before.flops
-	t.Calls++
-	for _, list := range [2][]*node{s.out, s.in} {
-		for _, n := range list {
-			t.Bytes += int64(n.shape.Memory())
+	p.wall += time.Duration(wall)
+	share := shares(times)
+	for i, l := range links {
+		t := p.steps[l]
+		if t == nil {
+			t = &StepTime{What: l.title(), Kind: l.kind()}
+			p.steps[l] = t
+		}
+		t.Wall += time.Duration(share[i] * float64(wall))
+		t.Busy += time.Duration(share[i] * float64(busy))
+		if s.links == nil {
+			t.Packing += time.Duration(after.packed - before.packed)
+			t.FLOPs += after.flops - before.flops
+		} else {
+			t.FLOPs += l.division.flops
+		}
+		t.Calls++
+		for _, list := range [2][]*node{l.out, l.in} {
+			for _, n := range list {
+				t.Bytes += int64(n.shape.Memory())
+			}
 		}
 	}
+}
+
+// shares divides a step's time among its links in proportion to their own times.
+func shares(times []atomic.Int64) []float64 {
+	if times == nil {
+		return []float64{1}
+	}
+	all := int64(0)
+	for i := range times {
+		all += times[i].Load()
+	}
+	share := make([]float64, len(times))
+	for i := range times {
+		share[i] = float64(times[i].Load()) / float64(max(all, 1))
+	}
+	return share
 }
 
 // reading is the state of the meter at one time.

@@ -401,11 +401,7 @@ func gcd(a, b int) int {
 
 // Run computes the convolution. It panics if a tensor is smaller than its strides require.
 func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
-	for i, t := range [][]float32{input, kernel, output} {
-		if len(t) < c.reach[i] {
-			panic(fmt.Sprintf("convolution: the %s holds %d floats, its strides reach %d", [...]string{"input", "kernel", "output"}[i], len(t), c.reach[i]))
-		}
-	}
+	c.check(input, kernel, output)
 	if c.direct != nil {
 		c.direct.run(p, input, kernel, output)
 		return
@@ -423,6 +419,14 @@ func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 	for i := range c.pieces {
 		q := &c.pieces[i]
 		p.multiply(&q.q, from(input, q.input), from(kernel, q.kernel), output[q.outp:], false)
+	}
+}
+
+func (c *Conv) check(input, kernel, output []float32) {
+	for i, t := range [3][]float32{input, kernel, output} {
+		if len(t) < c.reach[i] {
+			panic(fmt.Sprintf("convolution: the %s holds %d floats, its strides reach %d", [...]string{"input", "kernel", "output"}[i], len(t), c.reach[i]))
+		}
 	}
 }
 

@@ -230,6 +230,7 @@ type windowsTask struct {
 	pool                *Pool
 	x, kernel, y        []float32
 	b                   []float32
+	wide, packed        *scratch // the kernel for pairs of outputs, and its panels
 	packing             bool
 	units, parts, group int // number of parts of the images, of their lines and of the panels
 	panels              int
@@ -238,22 +239,29 @@ type windowsTask struct {
 var windowsTasks keep[windowsTask]
 
 func (w *windows) run(p *Pool, x, kernel, y []float32) {
-	if w.pairs != nil {
-		wide := p.scratch.get(w.pairs.floats())
-		defer p.scratch.put(wide)
-		w.pairs.widen(wide.data, kernel)
-		kernel = wide.data
-	}
+	t := w.begin(p, x, kernel, y)
+	t.split()
+	units := t.units * t.parts * t.group
+	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
+	t.end()
+}
+
+// begin packs the kernel where it is not read in place.
+func (w *windows) begin(p *Pool, x, kernel, y []float32) *windowsTask {
 	t := windowsTasks.get()
+	if w.pairs != nil {
+		t.wide = p.scratch.get(w.pairs.floats())
+		w.pairs.widen(t.wide.data, kernel)
+		kernel = t.wide.data
+	}
 	t.windows, t.pool, t.x, t.kernel, t.y, t.b = w, p, x, kernel, y, kernel
 	t.panels = (int(w.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
 	if m := p.meter.Load(); m != nil {
 		m.FLOPs.Add(int64(w.flops))
 	}
-	var packed *scratch
 	if len(w.kernels) > 0 {
-		packed = p.scratch.get(w.packed)
-		t.b, t.packing = packed.data, true
+		t.packed = p.scratch.get(w.packed)
+		t.b, t.packing = t.packed.data, true
 		units, grain := len(w.kernels)*t.panels, max(1, (1<<14)*len(w.kernels)*t.panels/max(w.packed, 1))
 		if w.q.few == 1 {
 			units, grain = len(w.kernels), len(w.kernels)
@@ -261,11 +269,15 @@ func (w *windows) run(p *Pool, x, kernel, y []float32) {
 		p.run(units, grain, t)
 		t.packing = false
 	}
-	t.split()
-	units := t.units * t.parts * t.group
-	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
-	if packed != nil {
-		p.scratch.put(packed)
+	return t
+}
+
+// end returns the memory of the packed kernel.
+func (t *windowsTask) end() {
+	for _, s := range [2]*scratch{t.wide, t.packed} {
+		if s != nil {
+			t.pool.scratch.put(s)
+		}
 	}
 	windowsTasks.put(t)
 }
@@ -336,16 +348,25 @@ func (t *windowsTask) do(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		images, j, group := i/(t.parts*t.group), i/t.group%t.parts, i%t.group
 		l0, l1 := t.seen(j, t.parts)
-		e := C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units), j: C.int64_t(j), parts: C.int64_t(t.parts),
-			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group), l0: C.int64_t(l0), l1: C.int64_t(l1)}
-		staged := int(C.staged_floats(&t.q.s, (e.i1-e.i0)*(e.l1-e.l0)))
-		room := t.pool.scratch.get(staged + t.copied)
-		if t.copied > 0 {
-			e.copied = C.int64_t(staged)
-		}
-		C.convolve_windows(&t.q, unsafe.SliceData(t.list), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))
-		t.pool.scratch.put(room)
+		t.compute(C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units), j: C.int64_t(j), parts: C.int64_t(t.parts),
+			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group), l0: C.int64_t(l0), l1: C.int64_t(l1)})
 	}
+}
+
+// images computes whole images.
+func (t *windowsTask) images(lo, hi int) {
+	l0, l1 := t.seen(0, 1)
+	t.compute(C.extent{i0: C.int64_t(lo), i1: C.int64_t(hi), parts: 1, p1: C.int64_t(t.panels), l0: C.int64_t(l0), l1: C.int64_t(l1)})
+}
+
+func (t *windowsTask) compute(e C.extent) {
+	staged := int(C.staged_floats(&t.q.s, (e.i1-e.i0)*(e.l1-e.l0)))
+	room := t.pool.scratch.get(staged + t.copied)
+	if t.copied > 0 {
+		e.copied = C.int64_t(staged)
+	}
+	C.convolve_windows(&t.q, unsafe.SliceData(t.list), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))
+	t.pool.scratch.put(room)
 }
 
 // pack packs panels of the windows' kernels, or whole kernels of some windows that have few columns.
