@@ -254,6 +254,52 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 	t->groups = 0, t->whole = 1;
 }
 
+// Computes LINE adjacent outputs of one vector each: as many sums as a core has multiply-adds under way.
+#define LINE 8
+static inline void ISA(line_tile)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, int64_t bk, float *c, int64_t cr)
+{
+	vf acc[LINE];
+	UNROLL for (int i = 0; i < LINE; i++)
+		acc[i] = (vf){0};
+	UNROLL for (int i = 0; i < LINE; i++)
+		__builtin_prefetch(c + i * cr, 1);
+	for (; runs > 0; runs--, r++) {
+		const float *g[LINE / 2], *y = b + r->b;
+		UNROLL for (int i = 0; i < LINE; i += 2)
+			g[i / 2] = a + r->a + i * ar;
+		for (int64_t k = r->n; k > 0; k--, y += bk) {
+			vf v = *(const vf *)y;
+			UNROLL for (int i = 0; i < LINE; i++)
+				acc[i] += g[i / 2][i % 2 * ar] * v;
+			UNROLL for (int i = 0; i < LINE; i += 2)
+				g[i / 2]++;
+		}
+	}
+	UNROLL for (int i = 0; i < LINE; i++)
+		*(vf *)(c + i * cr) = acc[i];
+}
+
+// Computes a window's outputs of one vector line by line. The last tile of a line overlaps the one before it.
+static void ISA(window_lines)(const windowed *q, const window *w, const extent *e, const float *b, float *y, const float *room)
+{
+	b += w->b;
+	for (int64_t i = e->i0; i < e->i1; i++) {
+		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;
+		float *c = y + w->out + i * q->obatch;
+		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
+			for (int64_t x = 0; x < w->w; x += LINE) {
+				int64_t at = x + LINE <= w->w ? x : w->w - LINE;
+				ISA(line_tile)(w->r, w->runs, image + l * w->line + at * w->column, w->column, b, w->step,
+					c + l * w->oline + at * w->ocolumn, w->ocolumn);
+			}
+	}
+}
+// Whether outputs are computed line by line. With other vectors, tiles have as many rows, or channels fill no vector.
+static inline int ISA(in_lines)(const windowed *q, const window *w)
+{
+	return VL == 8 && q->n == VL && q->ochannel == 1 && w->w >= LINE && !q->half && !q->far;
+}
+
 // Computes one panel of columns of one window's outputs.
 static void ISA(window_panel)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
 {
@@ -410,6 +456,8 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 		for (int64_t p = e->p0; p < e->p1 && !q->few; p += together)
 			if (copied)
 				ISA(window_copied)(q, &w[i], e, p, p + together < e->p1 ? p + together : e->p1, b, y, room);
+			else if (ISA(in_lines)(q, &w[i]))
+				ISA(window_lines)(q, &w[i], e, b, y, room);
 			else
 				ISA(window_panel)(q, &w[i], e, p, b, y, room);
 	}
