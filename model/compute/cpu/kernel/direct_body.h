@@ -402,6 +402,17 @@ static inline v4 ISA(sums)(const vf *x)
 	}
 FEW(1) FEW(2) FEW(3) FEW(4)
 
+// Stores four outputs of three columns each.
+static inline void ISA(store_threes)(float *c, const v4 *sum)
+{
+	v4 x = __builtin_shufflevector(sum[0], sum[1], 0, 4, 1, 5), y = __builtin_shufflevector(sum[0], sum[1], 2, 6, 3, 7), z = sum[2];
+	v4 a = __builtin_shufflevector(x, z, 0, 1, 4, 2), b = __builtin_shufflevector(__builtin_shufflevector(x, z, 3, 5, 3, 5), y, 0, 1, 4, 5);
+	v4 d = __builtin_shufflevector(z, y, 2, 6, 7, 3);
+	memcpy(c, &a, sizeof a);
+	memcpy(c + 4, &b, sizeof b);
+	memcpy(c + 8, &d, sizeof d);
+}
+
 static void ISA(window_few)(const windowed *q, const window *w, const extent *e, const float *b, float *y, const float *room)
 {
 	static void (*const few[FEW_COLS])(const run *, int64_t, const float *, int64_t, const float *, int64_t, v4 *) = {
@@ -415,6 +426,10 @@ static void ISA(window_few)(const windowed *q, const window *w, const extent *e,
 				v4 sum[FEW_COLS];
 				few[q->n - 1](w->r, w->runs, image + l * w->line + x * w->column, w->column, b, w->panel, sum);
 				float *c = y + i * q->obatch + l * w->oline + x * w->ocolumn;
+				if (q->n == 3 && q->ochannel == 1 && w->ocolumn == 3 && x + 4 <= w->w) {
+					ISA(store_threes)(c, sum);
+					continue;
+				}
 				for (int64_t k = 0; k < 4 && x + k < w->w; k++)
 					for (int64_t j = 0; j < q->n; j++)
 						c[k * w->ocolumn + j * q->ochannel] = sum[j][k];
