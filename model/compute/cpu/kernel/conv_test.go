@@ -193,6 +193,7 @@ func layers(batch int) []struct {
 		{"decoder 512-512", up(batch, 4, 512, 512)}, {"decoder 512-256", up(batch, 8, 512, 256)},
 		{"decoder 256-128", up(batch, 16, 256, 128)}, {"decoder 128-64", up(batch, 32, 128, 64)},
 		{"out 64-3", nhwc(batch, 64, 64, 3, 3, 1, 1)}, {"out 8-3", nhwc(batch, 64, 8, 3, 3, 1, 1)},
+		{"encoder 3-8", nhwc(batch, 64, 3, 8, 4, 2, 1)}, {"decoder 16-8", up(batch, 32, 16, 8)},
 	}
 }
 

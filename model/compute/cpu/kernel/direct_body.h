@@ -117,6 +117,12 @@ typedef void (*ISA(direct_tile))(const run *, int64_t, const float *, const int6
 #define BOTH(rows) {ISA(direct_##rows##_1), ISA(direct_##rows##_2)},
 static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
+// The same for tiles of few rows, which have three vectors so that there are enough sums.
+enum { ISA(LOW) = 4, ISA(THREE) = 3 * VL };
+#define THREES(rows) RUNS_TILE(, direct, rows, 3, 0, vf, FLOATS, TIMES_FLOAT)
+THREES(1) THREES(2) THREES(3) THREES(4)
+static const ISA(direct_tile) ISA(low_tiles)[ISA(LOW)] = {ISA(direct_1_3), ISA(direct_2_3), ISA(direct_3_3), ISA(direct_4_3)};
+
 // The same with b read from memory.
 #undef BOTH
 #define BOTH(rows) {ISA(far_##rows##_1), ISA(far_##rows##_2)},
@@ -511,8 +517,8 @@ static void ISA(correlation_tile)(int64_t half, const run *r, int64_t runs, cons
 	int64_t cols, float *c, int64_t width, int add)
 {
 	int64_t group[GROUPS] = {0, GROUP, 2 * GROUP}, row[ROWS];
-	int vectors = cols > VL ? 2 : 1;
-	ISA(direct_tile) tile = ISA(tile_of)(half, 0, rows, vectors);
+	int vectors = cols > 2 * VL ? 3 : cols > VL ? 2 : 1;
+	ISA(direct_tile) tile = vectors == 3 ? ISA(low_tiles)[rows - 1] : ISA(tile_of)(half, 0, rows, vectors);
 	if (cols == vectors * VL) {
 		for (int64_t i = 0; i < rows; i++)
 			row[i] = i * width;
@@ -660,21 +666,24 @@ static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, 
 	const float *v, float *sums, int add)
 {
 	int64_t n = p->n1 - p->n0, outer = q->swapped ? s->block : n, inner = q->swapped ? n : s->block, unit = q->swapped ? s->vwidth : s->width;
-	for (int64_t b = 0; b < outer; b += COLS)
+	int low = q->swapped && unit <= ISA(LOW) && !q->half && !q->panels;
+	for (int64_t b = 0, width; b < outer; b += width) {
+		width = low && outer - b >= ISA(THREE) ? ISA(THREE) : COLS;
 		for (int64_t i = p->o0; i < p->o1; i++)
 			for (int64_t j = 0; j < s->blocks; j++) {
 				const float *at = x + (i - p->o0) * s->pitch + (j % q->dilation * s->per + j / q->dilation) * s->pixel;
 				float *to = sums + i * q->sline + j * q->sposition + b;
 				for (int64_t a = 0; a < inner; a += unit) {
-					int64_t rows = inner - a < unit ? inner - a : unit, cols = outer - b < COLS ? outer - b : COLS;
+					int64_t rows = inner - a < unit ? inner - a : unit, cols = outer - b < width ? outer - b : width;
 					if (q->swapped)
-						ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, at + b / COLS * s->panel, s->column, cols,
+						ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, q->panels ? at + b / COLS * s->panel : at + b, s->column, cols,
 							to + (p->n0 + a) * q->srow, q->srow, add);
 					else
 						ISA(correlation_tile)(q->half, r, runs, at + a / unit * s->panel, rows, s->column, v + b / COLS * s->vpanel, COLS, cols,
 							to + p->n0 + a * q->srow, q->srow, add);
 				}
 			}
+	}
 }
 
 static void ISA(correlate)(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
@@ -721,6 +730,7 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 #undef TIMES_FLOAT
 #undef DIRECT
 #undef DIRECTS
+#undef THREES
 #undef HALVES_TILE
 #undef HALVES
 #undef BOTH
