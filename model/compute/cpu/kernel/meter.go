@@ -15,7 +15,7 @@ import (
 // Meter sums up the activity of a pool's threads while it is attached. Times are in nanoseconds of wall time, whose clock is read in a
 // twentieth of the time of a thread's processor time.
 type Meter struct {
-	Helped atomic.Int64 // time in which workers computed ranges
+	Helped atomic.Int64 // time of workers from when they joined a call to the end of their last range
 	Waited atomic.Int64 // time in which callers waited for workers to finish
 	Packed atomic.Int64 // time spent packing operands of products, on all threads
 	FLOPs  atomic.Int64 // additions and multiplications of products

@@ -284,15 +284,19 @@ func (p *Pool) ticket() *work {
 	}
 }
 
-// help computes chunks until all are taken, and yields between them. A meter counts each chunk before the chunk counts as done, so
-// that its time is attributed to the step that it belongs to.
+// help computes chunks until all are taken, and yields between them. A meter counts the time up to the end of each chunk before the chunk counts
+// as done, so that it is attributed to the step that it belongs to.
 func (w *work) help(t *turn, m *Meter) {
+	var since time.Time
+	if m != nil {
+		since = time.Now()
+	}
 	for {
 		i := int(w.next.Add(1)) - 1
 		if i >= w.ranges.chunks {
 			return
 		}
-		w.chunk(w.ranges.at(i), w.ranges.at(i+1), m)
+		w.chunk(w.ranges.at(i), w.ranges.at(i+1), m, &since)
 		t.giveWay()
 	}
 }
@@ -300,8 +304,8 @@ func (w *work) help(t *turn, m *Meter) {
 // errExit is the failure of a task that ended its goroutine, as FailNow of package testing does.
 var errExit = errors.New("a range of Pool.Run called runtime.Goexit")
 
-// chunk computes a range. Even if it panics, the range counts as done; the last one wakes the caller.
-func (w *work) chunk(lo, hi int, m *Meter) {
+// chunk computes a range. Even if it panics, the range counts as done; the last one wakes the caller. since is when the thread ended the one before.
+func (w *work) chunk(lo, hi int, m *Meter, since *time.Time) {
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
@@ -313,12 +317,11 @@ func (w *work) chunk(lo, hi int, m *Meter) {
 			w.finished <- struct{}{}
 		}
 	}()
+	w.task.do(lo, hi)
 	if m != nil {
-		began := time.Now()
-		w.task.do(lo, hi)
-		m.Helped.Add(int64(time.Since(began)))
-	} else {
-		w.task.do(lo, hi)
+		now := time.Now()
+		m.Helped.Add(int64(now.Sub(*since)))
+		*since = now
 	}
 	returned = true
 }
