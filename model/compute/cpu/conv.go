@@ -87,7 +87,7 @@ func (c *conv) task(n *node) (task, bool) {
 // divide returns how the convolution can be computed image by image, or nil.
 func (c *conv) divide(n *node, plan *kernel.Conv) *division {
 	size, flops, ok := plan.Whole()
-	if !ok || size*4 > chainKernel || c.batch < 2 || c.in.first*c.inputBatch != n.in[0].shape.Size() || c.out.first*c.batch != n.shape.Size() {
+	if !ok || size*4 > cascadeKernel || c.batch < 2 || c.in.first*c.inputBatch != n.in[0].shape.Size() || c.out.first*c.batch != n.shape.Size() {
 		return nil
 	}
 	return &division{op: plan, parts: c.batch, flops: int64(flops), divided: []bool{true, false}}

@@ -18,9 +18,12 @@ import (
 )
 
 // engine opens the backend under test with two workers.
-func engine(t testing.TB) backends.Backend {
+func engine(t testing.TB) backends.Backend { return engineOf(t, "2") }
+
+// engineOf opens the backend under test.
+func engineOf(t testing.TB, config string) backends.Backend {
 	t.Helper()
-	b, err := New("2")
+	b, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,10 +107,7 @@ func (l *planner) lifetimes() {
 func (l *planner) place(i int, s *step) {
 	taken := map[*node]bool{} // operands whose memory a result uses
 	var out, in []home
-	links := s.links
-	if links == nil {
-		links = []*step{s}
-	}
+	links := s.parts()
 	for j, s := range links {
 		for _, n := range s.in {
 			in = append(in, l.homes[n])
@@ -140,7 +137,7 @@ func (l *planner) place(i int, s *step) {
 	}
 }
 
-// inPlace returns the memory of an operand that is not used after the step and may hold the result, or else a new part of the arena.
+// inPlace returns the memory of an operand that is not used after link j of step i and may hold its result k, or else a new part of the arena.
 func (l *planner) inPlace(i int, links []*step, j, k int, taken map[*node]bool) home {
 	s := links[j]
 	bytes := int(s.out[k].shape.Memory())
@@ -148,7 +145,7 @@ func (l *planner) inPlace(i int, links []*step, j, k int, taken map[*node]bool) 
 		x := s.in[pair[1]]
 		h := l.homes[x]
 		if pair[0] == k && h.kind == inArena && l.last[x] == i && !taken[x] && padded(h.bytes) == padded(bytes) &&
-			readPartly(x, links[:j]) && !slices.ContainsFunc(links[j+1:], func(s *step) bool { return slices.Contains(s.in, x) }) {
+			readInParts(x, links[:j]) && !slices.ContainsFunc(links[j+1:], func(s *step) bool { return slices.Contains(s.in, x) }) {
 			taken[x] = true
 			return home{kind: inArena, at: h.at, bytes: bytes}
 		}
@@ -156,8 +153,8 @@ func (l *planner) inPlace(i int, links []*step, j, k int, taken map[*node]bool) 
 	return l.take(bytes)
 }
 
-// readPartly reports whether the links read only parts of x at a time.
-func readPartly(x *node, links []*step) bool {
+// readInParts reports whether the links read only the part of x that they compute.
+func readInParts(x *node, links []*step) bool {
 	for _, s := range links {
 		for i, n := range s.in {
 			if n == x && !s.division.divided[i] {

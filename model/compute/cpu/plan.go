@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/gomlx/gomlx/backends"
 
@@ -31,11 +30,10 @@ var makers [backends.OpTypeLast]maker
 // step is a task with the nodes whose memory it writes and reads.
 type step struct {
 	task
-	nodes   []*node                                                         // the nodes it computes, for errors
-	out     []*node                                                         // roots
-	in      []*node                                                         // roots
-	links   []*step                                                         // the steps of a chain, whose results and operands out and in list in order; nil if it is not a chain
-	measure func(pool *kernel.Pool, out, in [][]byte, times []atomic.Int64) // runs a chain and measures each link
+	nodes   []*node  // the nodes it computes, for errors
+	out     []*node  // roots
+	in      []*node  // roots
+	cascade *cascade // nil if it is not a cascade
 }
 
 // plan is a computation that is being compiled to an Executable.
@@ -68,7 +66,7 @@ func newPlan(b *Builder, outs []*node) *plan {
 	p.mark()
 	p.group()
 	p.schedule()
-	p.chain(b.backend.workers)
+	p.cascade(b.backend.Threads())
 	return p
 }
 

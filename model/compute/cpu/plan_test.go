@@ -41,8 +41,15 @@ func (b spyBuilder) Compile(outs []backends.Op, shardings []*backends.ShardingSp
 	return e, err
 }
 
+// failer is a test or a check of a property.
+type failer interface {
+	Name() string
+	Helper()
+	Fatal(args ...any)
+}
+
 // build compiles a graph of parameters and returns the executable.
-func build(t *testing.T, b backends.Backend, params []shapes.Shape, fn func(in []*Node) []*Node) *Executable {
+func build(t failer, b backends.Backend, params []shapes.Shape, fn func(in []*Node) []*Node) *Executable {
 	t.Helper()
 	s := &spy{Backend: b.(*Backend)}
 	g := NewGraph(s, t.Name())
@@ -236,7 +243,7 @@ type flat struct {
 
 func tensorOf(values []float32, dims ...int) flat { return flat{values, f32(dims...)} }
 
-func upload(t *testing.T, b backends.Backend, x flat) backends.Buffer {
+func upload(t failer, b backends.Backend, x flat) backends.Buffer {
 	t.Helper()
 	buf, err := b.BufferFromFlatData(0, x.values, x.shape)
 	if err != nil {

@@ -85,13 +85,13 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 	workers := e.backend.workers
 	imagined, simulated := workers.Imagined()
 	before, began := p.read(), p.clock()
-	links := []*step{s}
-	var times []atomic.Int64
-	if s.links == nil {
-		s.run(workers, out, in)
+	links := s.parts()
+	times := make([]atomic.Int64, len(links))
+	if s.cascade != nil {
+		s.cascade.run(workers, out, in, times)
 	} else {
-		links, times = s.links, make([]atomic.Int64, len(s.links))
-		s.measure(workers, out, in, times)
+		s.run(workers, out, in)
+		times[0].Store(1)
 	}
 	took, after := p.clock()-began, p.read()
 	wall, busy := took, took+after.busy-before.busy
@@ -111,7 +111,7 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 		}
 		t.Wall += time.Duration(share[i] * float64(wall))
 		t.Busy += time.Duration(share[i] * float64(busy))
-		if s.links == nil {
+		if s.cascade == nil {
 			t.Packing += time.Duration(after.packed - before.packed)
 			t.FLOPs += after.flops - before.flops
 		} else {
@@ -126,11 +126,8 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 	}
 }
 
-// shares divides a step's time among its links in proportion to their own times.
+// shares returns each link's share of a cascade's time.
 func shares(times []atomic.Int64) []float64 {
-	if times == nil {
-		return []float64{1}
-	}
 	all := int64(0)
 	for i := range times {
 		all += times[i].Load()

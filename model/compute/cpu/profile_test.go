@@ -55,3 +55,28 @@ func TestProfile(t *testing.T) {
 		}
 	}
 }
+
+// TestProfileOfCascade checks that the links of a cascade are reported like other steps.
+func TestProfileOfCascade(t *testing.T) {
+	withCascades(t, 1)
+	b := engine(t).(*Backend)
+	exec := MustNewExec(b, func(x, w *Node) *Node { return Exp(normed(Convolve(x, w).PadSame().Done())) })
+	x := tensors.FromFlatDataAndDimensions(ramp(16*16*16*4), 16, 16, 16, 4)
+	w := tensors.FromFlatDataAndDimensions(ramp(3*3*4*8), 3, 3, 4, 8)
+	p := b.StartProfile()
+	for range 3 {
+		exec.MustExec(x, w)
+	}
+	p.Stop()
+	r := p.Report()
+	var busy, wall time.Duration
+	for _, s := range r.Steps {
+		busy, wall = busy+s.Busy, wall+s.Wall
+		if s.Kind == "convolution" && (s.Calls != 3 || s.FLOPs != 3*2*16*16*16*8*3*3*4 || s.What != "[16×16×16×4] [3×3×4×8] → [16×16×16×8]: ConvGeneral") {
+			t.Errorf("convolution %+v", s)
+		}
+	}
+	if len(r.Steps) < 5 || len(r.Kinds) < 3 || wall < r.Wall*9/10 || wall > r.Wall || busy <= 0 || busy > wall*time.Duration(r.Threads) {
+		t.Errorf("%d steps of %d kinds, %v of %v, %v of computing", len(r.Steps), len(r.Kinds), wall, r.Wall, busy)
+	}
+}

@@ -21,26 +21,26 @@ type parts interface {
 	end()
 }
 
-// Chain is a sequence of operations, all of which a thread computes for a few parts before it continues with others. Each operation
+// Cascade is a sequence of operations, all of which a thread computes for a few parts before it continues with others. Each operation
 // then reads from a cache what the one before it wrote. Several goroutines may run it concurrently.
-type Chain struct {
+type Cascade struct {
 	links []Divisible
 	parts int
 	unit  int // number of parts that a thread computes at a time
 	tasks sync.Pool
 }
 
-// NewChain returns a chain of operations that are divided into that many parts, of which threads take unit at a time.
-func NewChain(links []Divisible, parts, unit int) *Chain {
-	c := &Chain{links: links, parts: parts, unit: unit}
-	c.tasks.New = func() any { return &chainTask{chain: c} }
+// NewCascade returns a cascade of operations that are divided into that many parts, of which threads take unit at a time.
+func NewCascade(links []Divisible, parts, unit int) *Cascade {
+	c := &Cascade{links: links, parts: parts, unit: unit}
+	c.tasks.New = func() any { return &cascadeTask{cascade: c} }
 	return c
 }
 
 // Run computes the operations. out and in have the memory of each. times is nil, or receives the nanoseconds for which threads
 // computed each operation.
-func (c *Chain) Run(pool *Pool, out, in [][][]byte, times []atomic.Int64) {
-	t := c.tasks.Get().(*chainTask)
+func (c *Cascade) Run(pool *Pool, out, in [][][]byte, times []atomic.Int64) {
+	t := c.tasks.Get().(*cascadeTask)
 	defer t.end()
 	t.times = times
 	for i, l := range c.links {
@@ -49,24 +49,24 @@ func (c *Chain) Run(pool *Pool, out, in [][][]byte, times []atomic.Int64) {
 	pool.run((c.parts+c.unit-1)/c.unit, 1, t)
 }
 
-// chainTask is a run of a chain.
-type chainTask struct {
-	chain   *Chain
+// cascadeTask is a run of a cascade.
+type cascadeTask struct {
+	cascade *Cascade
 	running []parts
 	times   []atomic.Int64
 }
 
-func (t *chainTask) end() {
+func (t *cascadeTask) end() {
 	for i, p := range t.running {
 		p.end()
 		t.running[i] = nil
 	}
 	t.running, t.times = t.running[:0], nil
-	t.chain.tasks.Put(t)
+	t.cascade.tasks.Put(t)
 }
 
-func (t *chainTask) do(lo, hi int) {
-	c := t.chain
+func (t *cascadeTask) do(lo, hi int) {
+	c := t.cascade
 	for u := lo; u < hi; u++ {
 		from, to := u*c.unit, min((u+1)*c.unit, c.parts)
 		for i, p := range t.running {
