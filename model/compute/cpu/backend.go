@@ -3,7 +3,8 @@
 // Package cpu is Slotscope's own engine: a GoMLX backend that computes on the host's processors.
 //
 // A graph is built node by node with GoMLX's shape inference (builder.go, ops_*.go). Compile drops nodes that no output needs,
-// folds constants, groups chains of element-wise operations into programs and plans memory (plan.go, fuse.go, memory.go).
+// folds constants, groups chains of element-wise operations into programs, joins steps that can be computed image by image and plans memory
+// (plan.go, fuse.go, cascade.go, memory.go).
 // Execute runs the plan step by step, each step on all workers (executable.go). Package kernel has float32 arithmetic,
 // package move has data movement; everything else is portable Go for every data type (element.go, convert.go, dot.go, conv.go).
 //
