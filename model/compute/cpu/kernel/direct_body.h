@@ -260,7 +260,7 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 	t->groups = 0, t->whole = 1;
 }
 
-// Computes LINE adjacent outputs of one vector each: as many sums as a core has multiply-adds under way.
+// Computes LINE adjacent outputs of one vector each: as many sums as a core computes multiply-adds at a time.
 #define LINE 8
 static inline void ISA(line_tile)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, int64_t bk, float *c, int64_t cr)
 {
