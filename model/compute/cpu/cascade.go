@@ -12,7 +12,7 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// division is how a step can be computed in parts, each of them along the first axis of every result whose dimension is not 1.
+// division is how a step, which needs no scratch, can be computed in parts: each of them along the first axis of every result whose dimension is not 1.
 type division struct {
 	op      kernel.Divisible
 	parts   int

@@ -85,13 +85,12 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 	workers := e.backend.workers
 	imagined, simulated := workers.Imagined()
 	before, began := p.read(), p.clock()
-	links := s.parts()
-	times := make([]atomic.Int64, len(links))
+	var times []atomic.Int64
 	if s.cascade != nil {
+		times = make([]atomic.Int64, len(s.cascade.links))
 		s.cascade.run(workers, out, in, times)
 	} else {
 		s.run(workers, out, in)
-		times[0].Store(1)
 	}
 	took, after := p.clock()-began, p.read()
 	wall, busy := took, took+after.busy-before.busy
@@ -102,41 +101,34 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 		wall = busy - calls.Ranges + calls.Span
 	}
 	p.wall += time.Duration(wall)
-	share := shares(times)
-	for i, l := range links {
-		t := p.steps[l]
-		if t == nil {
-			t = &StepTime{What: l.title(), Kind: l.kind()}
-			p.steps[l] = t
-		}
-		t.Wall += time.Duration(share[i] * float64(wall))
-		t.Busy += time.Duration(share[i] * float64(busy))
-		if s.cascade == nil {
-			t.Packing += time.Duration(after.packed - before.packed)
-			t.FLOPs += after.flops - before.flops
-		} else {
-			t.FLOPs += l.division.flops
-		}
-		t.Calls++
-		for _, list := range [2][]*node{l.out, l.in} {
-			for _, n := range list {
-				t.Bytes += int64(n.shape.Memory())
-			}
-		}
+	if s.cascade == nil {
+		p.add(s, StepTime{Wall: time.Duration(wall), Busy: time.Duration(busy), Packing: time.Duration(after.packed - before.packed), FLOPs: after.flops - before.flops})
+		return
 	}
-}
-
-// shares returns each link's share of a cascade's time.
-func shares(times []atomic.Int64) []float64 {
 	all := int64(0)
 	for i := range times {
 		all += times[i].Load()
 	}
-	share := make([]float64, len(times))
-	for i := range times {
-		share[i] = float64(times[i].Load()) / float64(max(all, 1))
+	for i, l := range s.cascade.links {
+		share := float64(times[i].Load()) / float64(max(all, 1))
+		p.add(l, StepTime{Wall: time.Duration(share * float64(wall)), Busy: time.Duration(share * float64(busy)), FLOPs: l.division.flops})
 	}
-	return share
+}
+
+// add records one call of a step, or of a link of a cascade, in which the cascade's times are divided in proportion to those of the links.
+func (p *Profile) add(s *step, once StepTime) {
+	t := p.steps[s]
+	if t == nil {
+		t = &StepTime{What: s.title(), Kind: s.kind()}
+		p.steps[s] = t
+	}
+	once.Calls = 1
+	for _, list := range [2][]*node{s.out, s.in} {
+		for _, n := range list {
+			once.Bytes += int64(n.shape.Memory())
+		}
+	}
+	t.add(&once)
 }
 
 // reading is the state of the meter at one time.

@@ -99,7 +99,7 @@ func (w *programTask) part(lo, hi, of int) {
 
 // Whole returns the number of floats of the kernel, and of additions and multiplications, if the convolution can be computed image by image.
 func (c *Conv) Whole() (kernel, flops int, ok bool) {
-	if c.direct == nil || c.direct.copied > 0 {
+	if c.direct == nil {
 		return 0, 0, false
 	}
 	s := &c.spec

@@ -117,6 +117,9 @@ typedef void (*ISA(direct_tile))(const run *, int64_t, const float *, const int6
 #define BOTH(rows) {ISA(direct_##rows##_1), ISA(direct_##rows##_2)},
 static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
+// The same for LINE rows of one vector.
+RUNS_TILE(, line, 8, 1, 0, vf, FLOATS, TIMES_FLOAT)
+
 // The same for tiles of few rows, which have three vectors so that there are enough sums.
 enum { ISA(LOW) = 4, ISA(THREE) = 3 * VL };
 #define THREES(rows) RUNS_TILE(, direct, rows, 3, 0, vf, FLOATS, TIMES_FLOAT)
@@ -260,50 +263,29 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 	t->groups = 0, t->whole = 1;
 }
 
-// Computes LINE adjacent outputs of one vector each: as many sums as a core computes multiply-adds at a time.
-#define LINE 8
-static inline void ISA(line_tile)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, int64_t bk, float *c, int64_t cr)
+// Whether outputs are computed line by line, in tiles of LINE adjacent outputs of one vector: as many sums as a core computes multiply-adds at a time.
+// With other vectors, tiles have at least as many sums, or outputs of one vector are of few columns.
+static inline int ISA(in_lines)(const windowed *q, const window *w)
 {
-	vf acc[LINE];
-	UNROLL for (int i = 0; i < LINE; i++)
-		acc[i] = (vf){0};
-	UNROLL for (int i = 0; i < LINE; i++)
-		__builtin_prefetch(c + i * cr, 1);
-	for (; runs > 0; runs--, r++) {
-		const float *g[LINE / 2], *y = b + r->b;
-		UNROLL for (int i = 0; i < LINE; i += 2)
-			g[i / 2] = a + r->a + i * ar;
-		for (int64_t k = r->n; k > 0; k--, y += bk) {
-			vf v = *(const vf *)y;
-			UNROLL for (int i = 0; i < LINE; i++)
-				acc[i] += g[i / 2][i % 2 * ar] * v;
-			UNROLL for (int i = 0; i < LINE; i += 2)
-				g[i / 2]++;
-		}
-	}
-	UNROLL for (int i = 0; i < LINE; i++)
-		*(vf *)(c + i * cr) = acc[i];
+	return VL == 8 && q->n == VL && q->ochannel == 1 && w->w >= LINE && !q->half && !q->far;
 }
 
-// Computes a window's outputs of one vector line by line. The last tile of a line overlaps the one before it.
+// Computes a window's outputs line by line. The last tile of a line overlaps the one before it.
 static void ISA(window_lines)(const windowed *q, const window *w, const extent *e, const float *b, float *y, const float *room)
 {
-	b += w->b;
+	int64_t group[LINE], row[LINE];
+	for (int64_t i = 0; i < LINE; i++)
+		group[i] = i * GROUP * w->column, row[i] = i * w->ocolumn;
 	for (int64_t i = e->i0; i < e->i1; i++) {
 		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;
 		float *c = y + w->out + i * q->obatch;
 		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
 			for (int64_t x = 0; x < w->w; x += LINE) {
 				int64_t at = x + LINE <= w->w ? x : w->w - LINE;
-				ISA(line_tile)(w->r, w->runs, image + l * w->line + at * w->column, w->column, b, w->step,
-					c + l * w->oline + at * w->ocolumn, w->ocolumn);
+				ISA(line_8_1)(w->r, w->runs, image + l * w->line + at * w->column, group, w->column, 1, b + w->b, w->step,
+					c + l * w->oline + at * w->ocolumn, row, 0);
 			}
 	}
-}
-// Whether outputs are computed line by line. With other vectors, tiles have as many rows, or channels fill no vector.
-static inline int ISA(in_lines)(const windowed *q, const window *w)
-{
-	return VL == 8 && q->n == VL && q->ochannel == 1 && w->w >= LINE && !q->half && !q->far;
 }
 
 // Computes one panel of columns of one window's outputs.
