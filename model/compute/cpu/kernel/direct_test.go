@@ -57,7 +57,16 @@ func untilSome(t *testing.T, missing string, count func(t *rapid.T) int) {
 func TestConvWindows(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
-	checkWindows(t, p, Exact, func(c *Conv) bool { return c.direct != nil })
+	checkWindows(t, p, Exact, nil, func(c *Conv) bool { return c.direct != nil })
+}
+
+// TestConvLines checks the same for one vector of channels, whose outputs are computed line by line with AVX2.
+func TestConvLines(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
+		s.OutChannels, s.In[1] = 8, rapid.IntRange(8, 40).Draw(t, "columns")
+	}, func(c *Conv) bool { return c.direct != nil && c.out[1] >= 8 })
 }
 
 // TestConvCopiedPanels checks the same for kernels whose panels are copied for several tiles.
@@ -66,7 +75,9 @@ func TestConvCopiedPanels(t *testing.T) {
 	copiedKernel = 1
 	p := NewPool(2)
 	defer p.Close()
-	checkWindows(t, p, Exact, func(c *Conv) bool { return c.direct != nil && c.direct.copied > 0 })
+	checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
+		s.OutChannels, s.Batch = rapid.SampledFrom([]int{16, 32, 48}).Draw(t, "channels"), rapid.IntRange(1, 2).Draw(t, "images")
+	}, func(c *Conv) bool { return c.direct != nil && c.direct.copied > 0 })
 }
 
 // TestHalfConvWindows checks the same for pairs of bfloat16.
@@ -74,7 +85,7 @@ func TestHalfConvWindows(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	forWindowedHalves(t, func(t *testing.T) {
-		checkWindows(t, p, Halves, func(c *Conv) bool { return c.direct != nil && c.direct.q.half != halfNone })
+		checkWindows(t, p, Halves, nil, func(c *Conv) bool { return c.direct != nil && c.direct.q.half != halfNone })
 	})
 }
 
@@ -90,10 +101,13 @@ func forWindowedHalves(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-func checkWindows(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool) {
+// checkWindows draws convolutions, which adapt changes if it is not nil, until some are wanted.
+func checkWindows(t *testing.T, p *Pool, o Operands, adapt func(*rapid.T, *ConvSpec), wanted func(*Conv) bool) {
 	untilSome(t, "no convolution read windows in place", func(t *rapid.T) int {
 		s := drawImages(t, []int{1, 2, 3, 4, 5})
-		s.Operands = o
+		if s.Operands = o; adapt != nil {
+			adapt(t, &s)
+		}
 		channelsLast(t, &s)
 		return checkGuarded(t, p, s, wanted)
 	})
