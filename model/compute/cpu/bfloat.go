@@ -66,6 +66,69 @@ func holdsBF16(n *node) bool {
 	return false
 }
 
+// bytes returns the size of a node's value in memory.
+func (n *node) bytes() int {
+	if n.narrow {
+		return (n.shape.Size() + 1) / 2 * 4 // whole floats
+	}
+	return int(n.shape.Memory())
+}
+
+// narrows returns which operands may be stored as bfloat16: those that the kernels allow and that hold such values.
+func narrows(n *node, kernels kernel.Stored) kernel.Stored {
+	if operands(n) != kernel.Halves {
+		return kernel.Stored{}
+	}
+	return kernels
+}
+
+// narrow stores as bfloat16 the rounded values that only products read.
+func (p *plan) narrow() {
+	wide := map[*node]bool{}
+	for _, n := range p.outs {
+		wide[p.root(n)] = true
+	}
+	for _, s := range p.steps {
+		for i, x := range s.in {
+			if s.narrow == nil || !s.narrows[i] {
+				wide[x] = true
+			}
+		}
+	}
+	for i, s := range p.steps {
+		if s.group != nil && s.group.narrow(wide) {
+			if narrow, err := s.group.fastStep(); err == nil {
+				p.steps[i] = narrow
+			} else {
+				s.group.widen()
+			}
+		}
+	}
+	for _, s := range p.steps {
+		if s.narrow == nil {
+			continue
+		}
+		if stored := (kernel.Stored{s.in[0].narrow, s.in[1].narrow}); stored != (kernel.Stored{}) {
+			s.task = s.task.narrow(stored)
+		}
+	}
+}
+
+// narrow marks the rounded results that may be stored as bfloat16, and reports whether there are any.
+func (g *group) narrow(wide map[*node]bool) bool {
+	for _, n := range g.outs {
+		n.narrow = roundsToBF16(n) && !wide[n]
+	}
+	return slices.ContainsFunc(g.outs, func(n *node) bool { return n.narrow })
+}
+
+// widen undoes narrow.
+func (g *group) widen() {
+	for _, n := range g.outs {
+		n.narrow = false
+	}
+}
+
 // operands returns how the kernels may multiply the operands of a product.
 func operands(n *node) kernel.Operands {
 	_, disguised := n.args.(sumArgs)

@@ -27,12 +27,13 @@ var _ backends.Builder = (*Builder)(nil)
 
 // node is one operation of the graph, or one result of an operation with several results.
 type node struct {
-	id    int
-	op    backends.OpType
-	shape shapes.Shape
-	in    []*node
-	args  any  // parameters of the operation other than its inputs; the type depends on the operation
-	split bool // of a product: operands may be multiplied as two bfloat16 parts each
+	id     int
+	op     backends.OpType
+	shape  shapes.Shape
+	in     []*node
+	args   any  // parameters of the operation other than its inputs; the type depends on the operation
+	split  bool // of a product: operands may be multiplied as two bfloat16 parts each
+	narrow bool // the value is float32, but stored as bfloat16
 
 	results []*node // of an operation with several results; the node itself then has no value
 	parent  *node   // of a result: the operation

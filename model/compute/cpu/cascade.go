@@ -37,11 +37,11 @@ func (g *group) divide(spec *kernel.ProgramSpec, in []*node, op *kernel.Program)
 func (s *step) bytes() int {
 	bytes := 0
 	for _, n := range s.out {
-		bytes += int(n.shape.Memory())
+		bytes += n.bytes()
 	}
 	for i, n := range s.in {
 		if s.division.divided[i] {
-			bytes += int(n.shape.Memory())
+			bytes += n.bytes()
 		}
 	}
 	return bytes / s.division.parts

@@ -49,7 +49,7 @@ func newConv(n *node) *conv {
 func makeConv(n *node) task {
 	c := newConv(n)
 	if n.shape.DType == dtypes.Float32 {
-		if t, ok := c.task(n); ok {
+		if t, ok := c.task(n, kernel.Stored{}); ok {
 			return t
 		}
 	}
@@ -58,7 +58,7 @@ func makeConv(n *node) task {
 }
 
 // task returns a float32 convolution by the kernels, or false if they do not support it.
-func (c *conv) task(n *node) (task, bool) {
+func (c *conv) task(n *node, stored kernel.Stored) (task, bool) {
 	kern, reverse := reversed(n.in[1], c.axes.KernelSpatial)
 	low, high := make([]int, len(c.paddings)), make([]int, len(c.paddings))
 	for i, p := range c.paddings {
@@ -67,7 +67,7 @@ func (c *conv) task(n *node) (task, bool) {
 	plan, err := kernel.PlanConv(kernel.ConvSpec{
 		Batch: c.inputBatch, InChannels: c.inputChannels, OutChannels: c.features, Groups: c.channelGroups, BatchGroups: c.batchGroups,
 		In: c.in.dims, Kernel: c.kernel.dims, Stride: c.strides, PadLow: low, PadHigh: high,
-		InDilation: c.inputDilations, KernelDilation: c.kernelDilations, Reverse: reverse, Operands: operands(n),
+		InDilation: c.inputDilations, KernelDilation: c.kernelDilations, Reverse: reverse, Operands: operands(n), Stored: stored,
 		InStrides:     kernel.TensorStrides{Batch: c.in.first, Channel: c.in.second, Spatial: c.in.strides},
 		KernelStrides: kernel.TensorStrides{Batch: c.kernel.second, Channel: c.kernel.first, Spatial: c.kernel.strides},
 		OutStrides:    kernel.TensorStrides{Batch: c.out.first, Channel: c.out.second, Spatial: c.out.strides},
@@ -78,6 +78,8 @@ func (c *conv) task(n *node) (task, bool) {
 	return task{
 		division: c.divide(n, plan),
 		reads:    []*node{n.in[0], kern},
+		narrows:  narrows(n, plan.Narrows()),
+		narrow:   func(stored kernel.Stored) task { t, _ := c.task(n, stored); return t },
 		run: func(pool *kernel.Pool, out, in [][]byte) {
 			plan.Run(pool, move.Of[float32](in[0]), move.Of[float32](in[1]), move.Of[float32](out[0]))
 		},

@@ -17,6 +17,7 @@ type dot struct {
 	batch, rows, cols, sum int
 	left, right            side
 	operands               kernel.Operands
+	stored                 kernel.Stored
 }
 
 // side is one operand of a dot: its strides and, if its axes are not in the required order, a copy that reorders them.
@@ -111,7 +112,17 @@ func makeDot(n *node) task {
 func (d *dot) task(n *node) task {
 	d.operands = operands(n)
 	product := d.loop(n.shape.DType)
+	var may kernel.Stored
+	if n.shape.DType == dtypes.Float32 && d.left.copy == nil && d.right.copy == nil {
+		may = narrows(n, d.spec().Narrows())
+	}
 	return task{
+		narrows: may,
+		narrow: func(stored kernel.Stored) task {
+			narrow := *d
+			narrow.stored = stored
+			return narrow.task(n)
+		},
 		scratch: []int{d.left.bytes, d.right.bytes},
 		reads:   []*node{d.left.node, d.right.node},
 		run: func(pool *kernel.Pool, out, in [][]byte) {
@@ -162,11 +173,17 @@ func (d *dot) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, left, right 
 
 // gemm multiplies float32.
 func (d *dot) gemm(pool *kernel.Pool, out, left, right []byte) {
-	pool.Gemm(kernel.Gemm{
-		M: d.rows, N: d.cols, K: d.sum, A: move.Of[float32](left), B: move.Of[float32](right), C: move.Of[float32](out),
-		ARow: d.left.outer, ACol: d.left.sum, BRow: d.right.sum, BCol: d.right.outer, CRow: d.cols,
-		Batch: d.batch, ABatch: d.left.batch, BBatch: d.right.batch, CBatch: d.rows * d.cols, Operands: d.operands,
-	})
+	g := d.spec()
+	g.A, g.B, g.C = move.Of[float32](left), move.Of[float32](right), move.Of[float32](out)
+	pool.Gemm(g)
+}
+
+// spec returns the products without their operands.
+func (d *dot) spec() kernel.Gemm {
+	return kernel.Gemm{
+		M: d.rows, N: d.cols, K: d.sum, ARow: d.left.outer, ACol: d.left.sum, BRow: d.right.sum, BCol: d.right.outer, CRow: d.cols,
+		Batch: d.batch, ABatch: d.left.batch, BBatch: d.right.batch, CBatch: d.rows * d.cols, Operands: d.operands, Stored: d.stored,
+	}
 }
 
 // products is the portable product, row by row.

@@ -75,7 +75,7 @@ func isFast(n *node) bool {
 // fastStep compiles a group for the kernels, or returns an error with the reason if they do not support it.
 func (g *group) fastStep() (*step, error) {
 	spec := kernel.ProgramSpec{Dims: g.dims, ReduceAxes: [2]int{g.lo, g.hi}}
-	s := &step{nodes: g.members(), out: slices.Concat(g.outs, g.reductions)}
+	s := &step{group: g, nodes: g.members(), out: slices.Concat(g.outs, g.reductions)}
 	values := make([]kernel.Value, len(g.reads))
 	for i, r := range g.reads {
 		if c, ok := r.node.args.(constant); ok && r.node.shape.Size() == 1 && r.node.shape.DType == dtypes.Float32 {
@@ -122,7 +122,11 @@ func (g *group) encode(spec *kernel.ProgramSpec, values []kernel.Value) {
 		known[n] = emit(op, args...)
 	}
 	for _, n := range g.outs {
-		spec.Outputs = append(spec.Outputs, kernel.Output{Value: known[n], Type: loaded[n.shape.DType]})
+		o := kernel.Output{Value: known[n], Type: loaded[n.shape.DType]}
+		if n.narrow {
+			o.Type = kernel.BFloat16
+		}
+		spec.Outputs = append(spec.Outputs, o)
 	}
 	for i, n := range g.reductions {
 		x := value(g.edges[len(g.nodes)+i][0])

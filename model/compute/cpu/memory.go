@@ -140,7 +140,7 @@ func (l *planner) place(i int, s *step) {
 // inPlace returns the memory of an operand that is not used after link j of step i and may hold its result k, or else a new part of the arena.
 func (l *planner) inPlace(i int, links []*step, j, k int, taken map[*node]bool) home {
 	s := links[j]
-	bytes := int(s.out[k].shape.Memory())
+	bytes := s.out[k].bytes()
 	for _, pair := range s.shared {
 		x := s.in[pair[1]]
 		h := l.homes[x]

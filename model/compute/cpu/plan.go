@@ -20,6 +20,9 @@ type task struct {
 	shared   [][2]int  // pairs (result, operand) that may use the same memory
 	division *division // how it can be computed in parts, or nil
 	reads    []*node   // the nodes that it reads instead of the node's operands, if it skips some
+
+	narrows kernel.Stored                   // operands of a product that may be stored as bfloat16
+	narrow  func(stored kernel.Stored) task // returns the task for operands that are; nil if there are no such operands
 }
 
 // maker compiles a node that is not element-wise into its task.
@@ -31,6 +34,7 @@ var makers [backends.OpTypeLast]maker
 type step struct {
 	task
 	nodes   []*node  // the nodes it computes, for errors
+	group   *group   // that the step computes as a whole, or nil
 	out     []*node  // roots
 	in      []*node  // roots
 	cascade *cascade // nil if it is not a cascade
@@ -66,6 +70,7 @@ func newPlan(b *Builder, outs []*node) *plan {
 	p.mark()
 	p.group()
 	p.schedule()
+	p.narrow()
 	p.cascade(b.backend.Threads())
 	return p
 }

@@ -125,7 +125,7 @@ func (p *Profile) add(s *step, once StepTime) {
 	once.Calls = 1
 	for _, list := range [2][]*node{s.out, s.in} {
 		for _, n := range list {
-			once.Bytes += int64(n.shape.Memory())
+			once.Bytes += int64(n.bytes())
 		}
 	}
 	t.add(&once)

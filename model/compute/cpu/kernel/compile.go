@@ -208,11 +208,11 @@ func (c *compiler) firstOutput(v Value) int {
 func (c *compiler) outputs() {
 	for i, o := range c.p.spec.Outputs {
 		pointer := C.int64_t(len(c.p.spec.Inputs) + i)
-		if o.Type == Bool {
-			c.p.stores = append(c.p.stores, C.storing{slot: C.int64_t(c.place[o.Value]), pointer: pointer, _type: C.TYPE_BOOL})
+		from := c.place[o.Value]
+		if o.Type != Float32 {
+			c.p.stores = append(c.p.stores, C.storing{slot: C.int64_t(c.dense(from)), pointer: pointer, _type: C.int64_t(o.Type)})
 			continue
 		}
-		from := c.place[o.Value]
 		if c.p.slots[from].kind == C.IN_MEMORY && c.p.slots[from].index == pointer {
 			continue
 		}
@@ -229,15 +229,20 @@ func (c *compiler) copy(from, to int) {
 	c.p.code = append(c.p.code, code)
 }
 
+// dense returns a slot with a value for each element.
+func (c *compiler) dense(at int) int {
+	if !c.scalar[at] {
+		return at
+	}
+	to := c.register()
+	c.copy(at, to)
+	return to
+}
+
 func (c *compiler) reductions() {
 	first := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
 	for i, r := range c.p.spec.Reductions {
-		at := c.place[r.Value]
-		if c.scalar[at] {
-			to := c.register()
-			c.copy(at, to)
-			at = to
-		}
+		at := c.dense(c.place[r.Value])
 		c.p.reductions = append(c.p.reductions, C.reducing{slot: C.int64_t(at), kind: C.int64_t(r.Kind), pointer: C.int64_t(first + i)})
 	}
 }

@@ -2,11 +2,16 @@
 
 package kernel
 
+/*
+#include "direct.h"
+*/
+import "C"
+
 import (
 	"fmt"
 )
 
-// TensorStrides has the distances between neighboring elements in memory, in floats. For a kernel, Batch is the stride of its output
+// TensorStrides has the distances between neighboring elements in memory, in elements. For a kernel, Batch is the stride of its output
 // channels and Channel that of its input channels.
 type TensorStrides struct {
 	Batch, Channel int
@@ -31,6 +36,7 @@ type ConvSpec struct {
 	InDilation, KernelDilation []int  // nil: ones
 	Reverse                    []bool // reads the kernel backwards in that dimension; nil: none
 	Operands                   Operands
+	Stored                     Stored // of input and kernel
 
 	InStrides, KernelStrides, OutStrides TensorStrides
 }
@@ -42,7 +48,7 @@ type Conv struct {
 	pieces []convPiece
 	direct *windows     // replaces pieces if that is faster
 	kernel *correlation // replaces pieces if that is faster
-	reach  [3]int       // number of floats that input, kernel and output must have
+	reach  [3]int       // number of elements that input, kernel and output must have
 }
 
 // convPiece is one product of a convolution: a group of channels, and the outputs that use the same taps of the kernel.
@@ -155,6 +161,9 @@ func (s *ConvSpec) validate() error {
 	if s.Batch < 0 || s.InChannels < 0 || s.OutChannels < 0 {
 		return fmt.Errorf("convolution with batch %d, %d input and %d output channels: a size is negative", s.Batch, s.InChannels, s.OutChannels)
 	}
+	if s.Groups*s.BatchGroups > 1 && s.Stored != (Stored{}) {
+		return fmt.Errorf("convolution with %d feature groups and %d batch groups: operands must be stored as float32", s.Groups, s.BatchGroups)
+	}
 	if s.Groups > 1 && s.BatchGroups > 1 {
 		return fmt.Errorf("convolution with %d feature groups and %d batch groups: only one kind of group is possible", s.Groups, s.BatchGroups)
 	}
@@ -262,13 +271,13 @@ func (s *ConvSpec) phases(d int) int { return s.InDilation[d] / gcd(s.Stride[d],
 
 // planPhase adds the product of one class of outputs if it has any.
 func (c *Conv) planPhase(piece convPiece, phase int) error {
-	w := c.windows(phase)
+	s, w := &c.spec, c.windows(phase)
 	if sizes(w.m) == 0 || sizes(w.n) == 0 {
 		return nil
 	}
 	if c.slides() {
-		if s := c.shifts(); s.cost() < w.cost() {
-			w = s
+		if shifted := c.shifts(); shifted.cost() < w.cost() {
+			w = shifted
 		}
 	}
 	byStride(w.m, func(x axis) int { return x.a })
@@ -280,6 +289,7 @@ func (c *Conv) planPhase(piece convPiece, phase int) error {
 	}
 	joinTaps(&piece.q.c.a)
 	joinTaps(&piece.q.c.b)
+	piece.q.narrow(s.Stored)
 	c.pieces = append(c.pieces, piece)
 	return nil
 }
@@ -399,6 +409,19 @@ func gcd(a, b int) int {
 	return a
 }
 
+// Narrows reports which operands may be stored as bfloat16 without costing time: those that are staged or packed, not read in place.
+func (c *Conv) Narrows() Stored {
+	switch {
+	case c.spec.Groups*c.spec.BatchGroups > 1:
+		return Stored{}
+	case c.direct != nil:
+		return Stored{true, c.direct.pairs == nil && c.direct.q.far == 0}
+	case c.kernel != nil:
+		return Stored{true, C.correlates_in_place(&c.kernel.q) == 0}
+	}
+	return Stored{true, true}
+}
+
 // Run computes the convolution. It panics if a tensor is smaller than its strides require.
 func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 	c.check(input, kernel, output)
@@ -424,8 +447,12 @@ func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 
 func (c *Conv) check(input, kernel, output []float32) {
 	for i, t := range [3][]float32{input, kernel, output} {
-		if len(t) < c.reach[i] {
-			panic(fmt.Sprintf("convolution: the %s holds %d floats, its strides reach %d", [...]string{"input", "kernel", "output"}[i], len(t), c.reach[i]))
+		n := len(t)
+		if i < len(c.spec.Stored) {
+			n = c.spec.Stored.elements(i, n)
+		}
+		if n < c.reach[i] {
+			panic(fmt.Sprintf("convolution: the %s holds %d elements, its strides reach %d", [...]string{"input", "kernel", "output"}[i], n, c.reach[i]))
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestConvShifts(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			s := ConvSpec{
 				Batch: rapid.IntRange(20, 40).Draw(t, "batch"), InChannels: rapid.IntRange(1, 3).Draw(t, "in"), OutChannels: rapid.IntRange(1, 40).Draw(t, "out"),
-				Reverse: []bool{rapid.Bool().Draw(t, "reverse 0"), rapid.Bool().Draw(t, "reverse 1")},
+				Reverse: []bool{rapid.Bool().Draw(t, "reverse 0"), rapid.Bool().Draw(t, "reverse 1")}, Stored: drawStored(t),
 			}
 			for range 2 {
 				in, low, outputs := rapid.IntRange(4, 9).Draw(t, "extent"), rapid.IntRange(-1, 2).Draw(t, "low"), rapid.IntRange(1, 3).Draw(t, "outputs")
@@ -99,6 +99,9 @@ func drawConv(t *rapid.T) ConvSpec {
 		s.BatchGroups, s.Batch, s.OutChannels = groups, s.Batch*groups, s.OutChannels*groups
 	} else {
 		s.Groups, s.InChannels, s.OutChannels = groups, s.InChannels*groups, s.OutChannels*groups
+	}
+	if s.Groups*s.BatchGroups == 1 {
+		s.Stored = drawStored(t)
 	}
 	axes := []int{0, 1, 2, 3, 4}[:2+dims]
 	shuffled := func(name string) []int {

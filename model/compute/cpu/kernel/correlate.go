@@ -57,9 +57,9 @@ func (c *Conv) planCorrelation(half int) *correlation {
 	t := &correlation{size: size, flops: 2 * size * h * w * s.InChannels}
 	t.q = C.correlated{
 		s: C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.Batch), sy: C.int64_t(s.InStrides.Spatial[0]),
-			sx: C.int64_t(s.InStrides.Spatial[1]), sc: 1, batch: C.int64_t(s.InStrides.Channel),
+			sx: C.int64_t(s.InStrides.Spatial[1]), batch: C.int64_t(s.InStrides.Channel), narrow: bit(s.Stored[0]),
 			y0: C.int64_t(-s.PadLow[0]), x0: C.int64_t(-s.PadLow[1]), columns: C.int64_t((w-1)*s.KernelDilation[1] + c.out[1])},
-		h: C.int64_t(h), w: C.int64_t(w), n: C.int64_t(n), vbatch: C.int64_t(h * w * n), vline: C.int64_t(w * n), vcolumn: C.int64_t(n),
+		h: C.int64_t(h), w: C.int64_t(w), n: C.int64_t(n), vbatch: C.int64_t(h * w * n), vline: C.int64_t(w * n), vcolumn: C.int64_t(n), vnarrow: bit(s.Stored[1]),
 		rows: C.int64_t(rows), oh: C.int64_t(c.out[0]), apart: C.int64_t(s.KernelDilation[0]), dilation: C.int64_t(s.KernelDilation[1]),
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half),

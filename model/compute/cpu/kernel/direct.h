@@ -12,10 +12,10 @@ typedef struct {
 	int64_t a, b, n, lanes;
 } run;
 
-// Images [h, w, c] of any strides, and the staged part of their lines: from position y0, x0 on. Positions outside the image
-// are zero.
+// Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
+// are zero. narrow: their elements are stored as bfloat16.
 typedef struct {
-	int64_t h, w, c, sy, sx, sc, batch;
+	int64_t h, w, c, sy, sx, batch, narrow;
 	int64_t y0, x0, columns; // columns is the number of positions of a staged line
 } staging;
 
@@ -51,7 +51,7 @@ typedef struct {
 // staged a few lines at a time.
 typedef struct {
 	staging s;
-	int64_t h, w, n, vbatch, vline, vcolumn; // v's channels are adjacent
+	int64_t h, w, n, vbatch, vline, vcolumn, vnarrow; // v's channels are adjacent; vnarrow: its elements are stored as bfloat16
 	int64_t rows, oh, apart, dilation;
 	int64_t swapped;          // tiles have v's channels as rows
 	int64_t oy, ox, oc, on;   // strides of the result
@@ -81,6 +81,9 @@ void pack_few(const product *q, const window *w, const float *b, float *to, int6
 // correlate sums a part's images in sums, [oh, rows, n], or [oh, n, rows] if swapped, of any strides. room holds correlate_floats.
 void correlate(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room);
 int64_t correlate_floats(const correlated *q, const correlation_part *p);
+
+// correlates_in_place reports whether a part of all channels reads v where it is.
+int correlates_in_place(const correlated *q);
 
 // correlate_join adds up the parts for rows [r0, r1) of all lines' oh*rows and stores them in the result.
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1);

@@ -11,6 +11,17 @@ static inline int ISA(inside)(const staging *s, int64_t y, int64_t *lo, int64_t 
 	return y >= 0 && y < s->h && *hi > *lo;
 }
 
+// Converts n bfloat16 values.
+static inline void ISA(widen)(const float *from, int64_t n, float *to)
+{
+	const half *s = (const half *)(const void *)from;
+	int64_t i = 0;
+	for (; i + VL <= n; i += VL)
+		*(vf *)(to + i) = ISA(widened)(s + i);
+	for (; i < n; i++)
+		to[i] = ISA(widened_one)(s + i);
+}
+
 static void ISA(stage_line)(const staging *s, const float *x, int64_t y, float *to)
 {
 	int64_t count = s->columns * s->c, lo, hi;
@@ -20,15 +31,14 @@ static void ISA(stage_line)(const staging *s, const float *x, int64_t y, float *
 	}
 	memset(to, 0, 4 * lo * s->c);
 	memset(to + hi * s->c, 0, 4 * (count - hi * s->c));
-	const float *from = x + y * s->sy + (s->x0 + lo) * s->sx;
+	const float *from = ISA(element)(x, y * s->sy + (s->x0 + lo) * s->sx, s->narrow);
 	to += lo * s->c;
-	if (s->sc == 1 && s->sx == s->c) {
-		memcpy(to, from, 4 * (hi - lo) * s->c);
-		return;
-	}
-	for (int64_t j = lo; j < hi; j++, from += s->sx)
-		for (int64_t i = 0; i < s->c; i++)
-			*to++ = from[i * s->sc];
+	int64_t together = s->sx == s->c ? hi - lo : 1; // positions that are adjacent
+	for (int64_t j = lo; j < hi; j += together, from = ISA(element)(from, s->sx, s->narrow), to += s->c)
+		if (s->narrow)
+			ISA(widen)(from, together * s->c, to);
+		else
+			memcpy(to, from, 4 * together * s->c);
 }
 
 // Stages lines [l0, l1) of images [i0, i1).
@@ -36,7 +46,7 @@ static void ISA(stage)(const staging *s, const float *x, int64_t i0, int64_t i1,
 {
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t l = l0; l < l1; l++, to += s->columns * s->c)
-			ISA(stage_line)(s, x + i * s->batch, s->y0 + l, to);
+			ISA(stage_line)(s, ISA(element)(x, i * s->batch, s->narrow), s->y0 + l, to);
 }
 
 // Stages a line as bfloat16.
@@ -49,14 +59,14 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 	}
 	memset(to, 0, lo * s->c * sizeof *to);
 	memset(to + hi * s->c, 0, (count - hi * s->c) * sizeof *to);
-	const float *from = x + y * s->sy + (s->x0 + lo) * s->sx;
+	const float *from = ISA(element)(x, y * s->sy + (s->x0 + lo) * s->sx, s->narrow);
 	to += lo * s->c;
-	if (s->sx == s->c) {
-		ISA(narrow)(from, (hi - lo) * s->c, to, 0);
-		return;
-	}
-	for (int64_t j = lo; j < hi; j++, from += s->sx, to += s->c)
-		ISA(narrow)(from, s->c, to, 0);
+	int64_t together = s->sx == s->c ? hi - lo : 1;
+	for (int64_t j = lo; j < hi; j += together, from = ISA(element)(from, s->sx, s->narrow), to += s->c)
+		if (s->narrow)
+			memcpy(to, from, together * s->c * sizeof *to);
+		else
+			ISA(narrow)(from, together * s->c, to, 0);
 }
 
 // ---- the tile ----
@@ -448,7 +458,7 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 	if (q->half)
 		for (int64_t i = e->i0, at = 0; i < e->i1; i++)
 			for (int64_t l = e->l0; l < e->l1; l++, at += q->pitch)
-				ISA(stage_halves)(&q->s, x + i * q->s.batch, q->s.y0 + l, (half *)(void *)(room + at));
+				ISA(stage_halves)(&q->s, ISA(element)(x, i * q->s.batch, q->s.narrow), q->s.y0 + l, (half *)(void *)(room + at));
 	else
 		ISA(stage)(&q->s, x, e->i0, e->i1, e->l0, e->l1, room);
 	for (int64_t i = 0; i < q->windows; i++) {
@@ -557,7 +567,7 @@ static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p
 	s.panels = q->panels ? (c + s.width - 1) / s.width : 1;
 	s.panel = q->panels ? ISA(aligned)(s.images * s.xlines * s.pitch + COLS) : s.width;
 	s.vpanels = (n + s.vwidth - 1) / s.vwidth;
-	s.whole = n == q->n && n == s.vwidth && n == q->vcolumn && !q->half;
+	s.whole = n == q->n && n == s.vwidth && n == q->vcolumn && !q->half && !q->vnarrow;
 	s.vline = s.whole ? q->vline : w * s.vwidth, s.vimage = s.whole ? q->vbatch : s.lines * s.vline;
 	s.vpanel = s.whole ? 0 : ISA(aligned)(s.images * s.vimage + COLS);
 	return s;
@@ -578,6 +588,12 @@ static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part
 {
 	ISA(staged) s = ISA(staged_of)(q, p);
 	return ISA(image_floats)(q, &s) + s.vpanels * s.vpanel + 2 * ISA(line_floats)(q);
+}
+
+static int ISA(correlates_in_place)(const correlated *q)
+{
+	correlation_part all = {.i1 = q->images, .o1 = q->oh, .n1 = q->n};
+	return ISA(staged_of)(q, &all).whole;
 }
 
 // Copies n floats in whole vectors, reading no more than n.
@@ -612,7 +628,7 @@ static void ISA(stage_correlated)(const correlated *q, const correlation_part *p
 	for (int64_t k = 0; k < count; k++)
 		for (int64_t j = 0; j < xlines; j++) {
 			float *to = room + (k * s->xlines + j) * s->pitch, *staged = q->half || q->panels ? line : to;
-			ISA(stage_line)(&q->s, x + (i + k) * q->s.batch, q->s.y0 + p->o0 + l * q->apart + j * s->step, staged);
+			ISA(stage_line)(&q->s, ISA(element)(x, (i + k) * q->s.batch, q->s.narrow), q->s.y0 + p->o0 + l * q->apart + j * s->step, staged);
 			if (q->half) {
 				uint32_t *pairs = (uint32_t *)(void *)(q->panels ? words : to);
 				ISA(pair_rows)(line, line + apart, all - apart, pairs, 0);
@@ -631,14 +647,25 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 	for (int64_t k = 0; k < count; k++)
 		for (int64_t j = 0; j < lines; j++)
 			for (int64_t c = 0; c < s->w; c++) {
-				const float *from = v + (i + k) * q->vbatch + (l + j) * q->vline + unit * c * q->vcolumn + p->n0;
+				int64_t from = (i + k) * q->vbatch + (l + j) * q->vline + unit * c * q->vcolumn + p->n0;
 				float *to = room + k * s->vimage + j * s->vline + c * s->vwidth;
 				for (int64_t m = 0; m < n; m += s->vwidth, to += s->vpanel) {
 					int64_t width = n - m < s->vwidth ? n - m : s->vwidth;
-					if (q->half)
-						ISA(pair_rows)(from + m, from + q->vcolumn + m, width, (uint32_t *)(void *)to, 0);
-					else
-						ISA(copy_first)(to, from + m, width);
+					float wide[2 * COLS];
+					const float *first = ISA(element)(v, from + m, q->vnarrow), *second = ISA(element)(v, from + q->vcolumn + m, q->vnarrow);
+					if (q->vnarrow) {
+						ISA(widen)(first, width, wide);
+						first = wide;
+					}
+					if (!q->half) {
+						ISA(copy_first)(to, first, width);
+						continue;
+					}
+					if (q->vnarrow) {
+						ISA(widen)(second, width, wide + COLS);
+						second = wide + COLS;
+					}
+					ISA(pair_rows)(first, second, width, (uint32_t *)(void *)to, 0);
 				}
 			}
 }

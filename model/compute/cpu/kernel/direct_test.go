@@ -17,7 +17,7 @@ import (
 func drawImages(t *rapid.T, kernels []int) ConvSpec {
 	pick := func(name string, from []int) int { return rapid.SampledFrom(from).Draw(t, name) }
 	s := ConvSpec{Batch: rapid.IntRange(1, 9).Draw(t, "batch"), InChannels: pick("in", []int{1, 3, 5, 8, 16, 20, 33}),
-		OutChannels: pick("out", []int{1, 2, 3, 4, 5, 8, 16, 31, 32, 48, 65}), Groups: 1, BatchGroups: 1}
+		OutChannels: pick("out", []int{1, 2, 3, 4, 5, 8, 16, 31, 32, 48, 65}), Groups: 1, BatchGroups: 1, Stored: drawStored(t)}
 	for d := range 2 {
 		at := func(name string) string { return fmt.Sprint(name, " ", d) }
 		s.In, s.Kernel = append(s.In, rapid.IntRange(1, 19).Draw(t, at("extent"))), append(s.Kernel, pick(at("kernel"), kernels))
@@ -183,7 +183,9 @@ func TestConvLargeCorrelation(t *testing.T) {
 					if s.Operands = o; transposed {
 						s.OutStrides.Batch, s.OutStrides.Channel = 1, s.Batch
 					}
-					checkSome(t, p, s)
+					for _, s.Stored = range []Stored{{}, {true, true}} {
+						checkSome(t, p, s)
+					}
 				}
 			}
 		}
@@ -207,7 +209,7 @@ func checkSome(t *testing.T, p *Pool, s ConvSpec) {
 		toHalf(x)
 		toHalf(w)
 	}
-	c.Run(p, x, w, out)
+	c.Run(p, s.Stored.store(0, x), s.Stored.store(1, w), out)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		b, o, y, z := r.IntN(s.Batch), r.IntN(s.OutChannels), r.IntN(c.out[0]), r.IntN(c.out[1])
@@ -226,12 +228,7 @@ func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int 
 	if err != nil {
 		t.Fatalf("%v\n%+v", err, s)
 	}
-	x, freeX := guarded(t, c.reach[0])
-	w, freeW := guarded(t, c.reach[1])
-	defer freeX()
-	defer freeW()
-	copy(x, random(1, len(x)))
-	copy(w, random(2, len(w)))
+	x, w := random(1, c.reach[0]), random(2, c.reach[1])
 	if s.Operands == Halves {
 		toHalf(x)
 		toHalf(w)
@@ -239,8 +236,16 @@ func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int 
 	if wanted(c) {
 		x[rapid.IntRange(0, len(x)-1).Draw(t, "which is NaN")] = float32(math.NaN())
 	}
+	operands := [2][]float32{x, w}
+	for i, values := range operands {
+		stored := s.Stored.store(i, values)
+		memory, free := guarded(t, len(stored))
+		defer free()
+		copy(memory, stored)
+		operands[i] = memory
+	}
 	out := make([]float32, c.reach[2])
-	c.Run(p, x, w, out)
+	c.Run(p, operands[0], operands[1], out)
 	compareConv(t, c, x, w, out)
 	if wanted(c) {
 		return 1

@@ -11,7 +11,7 @@ import "fmt"
 //
 //	C[m, n] (+)= Σ_k A[m, k] B[k, n]
 //
-// Strides are in floats and may have any value: a transposed matrix needs no copy, and a stride of 0 repeats. C's columns are adjacent.
+// Strides are in elements and may have any value: a transposed matrix needs no copy, and a stride of 0 repeats. C's columns are adjacent.
 type Gemm struct {
 	M, N, K    int
 	A, B, C    []float32
@@ -20,6 +20,7 @@ type Gemm struct {
 	CRow       int  // C[m, n] is C[m·CRow + n]
 	Accumulate bool // adds to C instead of overwriting it
 	Operands   Operands
+	Stored     Stored // of A and B; as float32 if there are several items
 
 	Batch                  int // number of items; 0 means 1
 	ABatch, BBatch, CBatch int // distance between items
@@ -52,21 +53,24 @@ func (p *Pool) Gemm(g Gemm) {
 }
 
 func (g *Gemm) check() {
-	reach := func(name string, data []float32, strides ...int) {
+	reach := func(name string, have int, strides ...int) {
 		low, high := 0, 0
 		for i := 0; i < len(strides); i += 2 {
 			far := (strides[i] - 1) * strides[i+1]
 			low, high = low+min(far, 0), high+max(far, 0)
 		}
-		if low < 0 || high >= len(data) {
-			panic(fmt.Sprintf("Gemm %dx%dx%d: %s reaches from %d to %d of %d floats", g.M, g.K, g.N, name, low, high, len(data)))
+		if low < 0 || high >= have {
+			panic(fmt.Sprintf("Gemm %dx%dx%d: %s reaches from %d to %d of %d elements", g.M, g.K, g.N, name, low, high, have))
 		}
 	}
 	if g.K > 0 {
-		reach("A", g.A, g.M, g.ARow, g.K, g.ACol, g.Batch, g.ABatch)
-		reach("B", g.B, g.K, g.BRow, g.N, g.BCol, g.Batch, g.BBatch)
+		reach("A", g.Stored.elements(0, len(g.A)), g.M, g.ARow, g.K, g.ACol, g.Batch, g.ABatch)
+		reach("B", g.Stored.elements(1, len(g.B)), g.K, g.BRow, g.N, g.BCol, g.Batch, g.BBatch)
 	}
-	reach("C", g.C, g.M, g.CRow, g.N, 1, g.Batch, g.CBatch)
+	if g.Batch > 1 && g.Stored != (Stored{}) {
+		panic(fmt.Sprintf("Gemm of %d items: their operands must be stored as float32", g.Batch))
+	}
+	reach("C", len(g.C), g.M, g.CRow, g.N, 1, g.Batch, g.CBatch)
 }
 
 // gemmTask computes items of a batch.
@@ -115,11 +119,26 @@ func (w *gemmTask) describe(swap bool) {
 	if err := w.q.set(m[:], n[:], k[:], unbounded(0), unbounded(0), 0, swap); err != nil {
 		panic(err) // cannot fail with one axis each
 	}
+	w.q.narrow(g.Stored)
+}
+
+// Narrows reports which operands may be stored as bfloat16 without costing time: those that are packed and not read by only a few rows or
+// columns.
+func (g Gemm) Narrows() Stored {
+	if g.Batch > 1 || fewOf(&g).kind != tiled {
+		return Stored{}
+	}
+	w := gemmTask{g: g}
+	w.describe(swapPays(g.M, g.N))
+	set, parts := g.Operands.set()
+	packed := halfPays(set, parts, false, &w.q)
+	few := C.FEW_PANELS * int(C.tile_cols())
+	return Stored{packed || g.N > few, packed || g.M > few}
 }
 
 // fewRead reports whether few rows read a B that the transposed product reads in place.
 func (g *Gemm) fewRead() bool {
-	return g.BRow == 1 && g.BCol != 1 && g.M < g.N && g.M <= C.FEW_PANELS*int(C.tile_cols())
+	return !g.Stored[1] && g.BRow == 1 && g.BCol != 1 && g.M < g.N && g.M <= C.FEW_PANELS*int(C.tile_cols())
 }
 
 // swapPays reports whether the transposed product wastes less of the tiles: a few columns do not fill a vector, but any number
@@ -153,7 +172,7 @@ func fewOf(g *Gemm) few {
 			accumulate: g.Accumulate}
 	}
 	switch {
-	case f.rows > skinny:
+	case f.rows > skinny || g.Stored != (Stored{}):
 	case f.bj == 1 && f.yj == 1:
 		f.kind = axpy
 	case f.bk == 1 || f.k <= 1:

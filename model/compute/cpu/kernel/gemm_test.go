@@ -29,6 +29,9 @@ func drawGemm(t *rapid.T) Gemm {
 		M: rapid.SampledFrom(edges).Draw(t, "m"), N: rapid.SampledFrom(edges).Draw(t, "n"), K: rapid.SampledFrom(edges).Draw(t, "k"),
 		Batch: rapid.IntRange(1, 3).Draw(t, "batch"), Accumulate: rapid.Bool().Draw(t, "accumulate"),
 	}
+	if g.Batch == 1 {
+		g.Stored = drawStored(t)
+	}
 	pad := func(name string) int { return rapid.IntRange(0, 2).Draw(t, name) }
 	g.ARow, g.ACol, g.ABatch = strides(t, "a", g.M, g.K)
 	g.BRow, g.BCol, g.BBatch = strides(t, "b", g.K, g.N)
@@ -54,7 +57,11 @@ func TestGemmManyBlocks(t *testing.T) {
 	for _, s := range [][3]int{{400, 70, 600}, {70, 400, 600}, {13, 300, 1025}, {300, 3, 513}, {1, 1000, 700}, {1000, 1, 700}, {3, 129, 2100}, {25, 130, 517}} {
 		for layout := range 4 {
 			t.Run(fmt.Sprintf("%dx%dx%d/%d", s[0], s[2], s[1], layout), func(t *testing.T) {
-				checkGemm(t, p, dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0))
+				for stored := range 4 {
+					g := dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0)
+					g.Stored = Stored{stored&1 != 0, stored&2 != 0}
+					checkGemm(t, p, g)
+				}
 			})
 		}
 	}
@@ -121,7 +128,7 @@ func TestGemmOutOfReachPanics(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
 	defer func() {
-		if r := fmt.Sprint(recover()); r != "Gemm 4x4x4: B reaches from 0 to 15 of 15 floats" {
+		if r := fmt.Sprint(recover()); r != "Gemm 4x4x4: B reaches from 0 to 15 of 15 elements" {
 			t.Error(r)
 		}
 	}()

@@ -27,6 +27,18 @@ const (
 	Split                  // any values, multiplied as two bfloat16 parts each if that is faster; the products of low parts are omitted
 )
 
+// Stored has the operands of a product, the first and the second, that are stored as bfloat16 instead of float32. A slice of floats then has two
+// of their elements in each float; strides count elements.
+type Stored [2]bool
+
+// elements returns the number of elements that floats hold as operand i.
+func (s Stored) elements(i, floats int) int {
+	if s[i] {
+		return 2 * floats
+	}
+	return floats
+}
+
 // parts returns how many bfloat16 values represent an element.
 func (o Operands) parts() int {
 	if o == Split {

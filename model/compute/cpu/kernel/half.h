@@ -7,8 +7,6 @@
 #define SLOT_HALF_H
 #include "product.h"
 
-typedef uint16_t half;
-
 // The summed terms of a product of two parts each: first high times high, then these.
 enum { LOW_B = 1, LOW_A };
 

@@ -1,9 +1,5 @@
 // Packing of bfloat16 operands, and blocks of their products, for one instruction set and all kinds of tiles. See half.h.
-#define vu ISA(vu)
-#define vh ISA(vh)
 #define vt ISA(vt)
-typedef uint32_t vu __attribute__((vector_size(4 * VL), aligned(4), may_alias));
-typedef uint16_t vh __attribute__((vector_size(2 * VL), aligned(2), may_alias));
 typedef float vt __attribute__((vector_size(4 * VL), aligned(4), may_alias));
 
 // Number of elements that k values of the contraction take for each row or column of a panel: whole steps, of each part.
@@ -61,8 +57,20 @@ static inline ISA(row) ISA(row_of)(half *panel, int64_t r, int64_t height, int64
 	return (ISA(row)){panel + r * HALF_STEP, parts * part, parts == 1 ? 0 : part};
 }
 
-// Writes n values of a row from position k on, or zeros if s is null.
-static inline void ISA(narrow_row)(const float *s, int64_t n, ISA(row) row, int64_t k)
+// Writes n elements of an operand.
+static inline void ISA(narrow_of)(const operand *o, const float *s, int64_t n, half *to, half *low)
+{
+	if (!o->narrow) {
+		ISA(narrow)(s, n, to, low);
+		return;
+	}
+	memcpy(to, s, n * sizeof *to);
+	if (low)
+		memset(low, 0, n * sizeof *low);
+}
+
+// Writes n elements of a row from position k on, or zeros if s is null.
+static inline void ISA(narrow_row)(const operand *o, const float *s, int64_t n, ISA(row) row, int64_t k)
 {
 	while (n > 0) {
 		int64_t i = k % HALF_STEP, len = HALF_STEP - i < n ? HALF_STEP - i : n;
@@ -72,33 +80,34 @@ static inline void ISA(narrow_row)(const float *s, int64_t n, ISA(row) row, int6
 			if (low)
 				memset(low, 0, len * sizeof *low);
 		} else if (len == HALF_STEP)
-			ISA(narrow)(s, HALF_STEP, at, low);
+			ISA(narrow_of)(o, s, HALF_STEP, at, low);
 		else
-			ISA(narrow)(s, len, at, low);
-		s = s ? s + len : 0, k += len, n -= len;
+			ISA(narrow_of)(o, s, len, at, low);
+		s = s ? ISA(element)(s, len, o->narrow) : 0, k += len, n -= len;
 	}
 }
 
 // Writes a run whose k is adjacent in memory, at position k of a panel of A.
 static void ISA(narrow_run)(ISA(panel) *p, half *to, int64_t parts, int64_t k)
 {
-	int in = p->o->bounded ? ISA(bounds)(p) : ISA(ALL_IN);
+	const operand *o = p->o;
+	int in = o->bounded ? ISA(bounds)(p) : ISA(ALL_IN);
 	int64_t whole = in == ISA(ALL_IN) && k % HALF_STEP == 0 ? p->run / HALF_STEP : 0;
 	for (int64_t r = 0; r < p->rows; r++) {
 		ISA(row) row = ISA(row_of)(to, r, p->width, parts);
-		const float *s = p->src + p->koff + p->off[r];
+		const float *s = ISA(element)(p->src, p->koff + p->off[r], o->narrow);
 		if (in == ISA(ALL_IN)) {
 			half *at = row.at + k / HALF_STEP * row.step;
-			for (int64_t i = 0; i < whole; i++, at += row.step)
-				ISA(narrow)(s + i * HALF_STEP, HALF_STEP, at, row.part ? at + row.part : 0);
-			ISA(narrow_row)(s + whole * HALF_STEP, p->run - whole * HALF_STEP, row, k + whole * HALF_STEP);
+			for (int64_t i = 0; i < whole; i++, at += row.step, s = ISA(element)(s, HALF_STEP, o->narrow))
+				ISA(narrow_of)(o, s, HALF_STEP, at, row.part ? at + row.part : 0);
+			ISA(narrow_row)(o, s, p->run - whole * HALF_STEP, row, k + whole * HALF_STEP);
 			continue;
 		}
 		int64_t lo = in == ISA(SOME_IN) ? p->lo[r] : 0, hi = in == ISA(SOME_IN) ? p->hi[r] : 0;
-		ISA(narrow_row)(0, lo, row, k);
+		ISA(narrow_row)(o, 0, lo, row, k);
 		if (hi > lo)
-			ISA(narrow_row)(s + lo, hi - lo, row, k + lo);
-		ISA(narrow_row)(0, p->run - hi, row, k + hi);
+			ISA(narrow_row)(o, ISA(element)(s, lo, o->narrow), hi - lo, row, k + lo);
+		ISA(narrow_row)(o, 0, p->run - hi, row, k + hi);
 	}
 }
 
@@ -116,7 +125,7 @@ static void ISA(half_pack_adjacent)(const operand *o, const float *src, int64_t 
 	}
 	for (int64_t r = 0; r < height; r++) {
 		int64_t from = r < rows ? n : 0;
-		ISA(narrow_row)(0, whole - from, ISA(row_of)(to, r, height, parts), from);
+		ISA(narrow_row)(o, 0, whole - from, ISA(row_of)(to, r, height, parts), from);
 	}
 }
 
@@ -294,6 +303,4 @@ static void ISA(half_block_rows)(const product *q, part *w, const half_tiles *t,
 	}
 }
 
-#undef vu
-#undef vh
 #undef vt

@@ -122,7 +122,10 @@ func TestHalfGemmManyBlocks(t *testing.T) {
 	forEachHalf(t, func(t *testing.T, o Operands) {
 		for _, s := range [][3]int{{210, 40, 300}, {40, 210, 300}, {13, 70, 525}} {
 			for layout := range 4 {
-				checkGemm(t, p, halfGemm(dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0), o))
+				g := halfGemm(dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0), o)
+				checkGemm(t, p, g)
+				g.Stored = Stored{true, true}
+				checkGemm(t, p, g)
 			}
 		}
 	})
@@ -157,6 +160,8 @@ func TestHalfConvLayers(t *testing.T) {
 			nhwc(2, 9, 48, 3, 7, 1, 3)} {
 			for _, s := range []ConvSpec{s, inputGradient(s), kernelGradient(s)} {
 				s.Operands = o
+				checkConv(t, p, s)
+				s.Stored = Stored{true, true}
 				checkConv(t, p, s)
 			}
 		}

@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 )
 
 // random returns n floats between −1 and 1 that depend only on the seed.
@@ -66,10 +68,30 @@ func naiveGemm(g Gemm, batch, i, j int) (sum, scale float64) {
 	return sum, scale
 }
 
+// drawStored draws which operands are stored as bfloat16.
+func drawStored(t *rapid.T) Stored {
+	return Stored{rapid.Bool().Draw(t, "first stored as bfloat16"), rapid.Bool().Draw(t, "second stored as bfloat16")}
+}
+
+// store returns operand i as it is stored, after truncating its values if that is as bfloat16.
+func (s Stored) store(i int, x []float32) []float32 {
+	if !s[i] {
+		return x
+	}
+	to := make([]float32, (len(x)+1)/2)
+	halves := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(to))), 2*len(to))
+	for j, v := range toHalf(x) {
+		halves[j] = uint16(math.Float32bits(v) >> 16)
+	}
+	return to
+}
+
 func checkGemm(t failer, p *Pool, g Gemm) {
 	t.Helper()
 	before := append([]float32(nil), g.C...)
-	p.Gemm(g)
+	run := g
+	run.A, run.B = g.Stored.store(0, g.A), g.Stored.store(1, g.B)
+	p.Gemm(run)
 	touched := make([]bool, len(g.C))
 	for b := range max(g.Batch, 1) {
 		for i := range g.M {
@@ -152,7 +174,7 @@ func checkConv(t failer, p *Pool, spec ConvSpec) {
 	}
 	output := random(3, c.reach[2])
 	before := append([]float32(nil), output...)
-	c.Run(p, input, kernel, output)
+	c.Run(p, spec.Stored.store(0, input), spec.Stored.store(1, kernel), output)
 	touched := make([]bool, len(output))
 	s := c.spec
 	outputs := 1

@@ -40,6 +40,7 @@ typedef struct {
 	void (*pack_few)(const product *, const window *, const float *, float *, int64_t);
 	void (*correlate)(const correlated *, const correlation_part *, const float *, const float *, float *, float *);
 	int64_t (*correlate_floats)(const correlated *, const correlation_part *);
+	int (*correlates_in_place)(const correlated *);
 	void (*correlate_join)(const correlated *, const float *, int64_t, float *, int64_t, int64_t);
 	void (*half_pack_rows)(const product *, const float *, half *, int64_t, int64_t, int64_t, int64_t, int64_t);
 	void (*half_pack_cols)(const product *, const float *, half *, int64_t, int64_t, int64_t, int64_t, int64_t);
@@ -142,6 +143,8 @@ void correlate(const correlated *q, const correlation_part *p, const float *x, c
 {
 	set->correlate(q, p, x, v, sums, room);
 }
+
+int correlates_in_place(const correlated *q) { return set->correlates_in_place(q); }
 
 int64_t correlate_floats(const correlated *q, const correlation_part *p) { return set->correlate_floats(q, p); }
 

@@ -91,6 +91,21 @@ func (q *product) set(m, n, k []axis, a, b operandBase, cOffset int, swap bool) 
 		setDigits(cols, n, false, func(x axis) int { return x.c }))
 }
 
+// narrow says which operands are stored as bfloat16.
+func (q *product) narrow(stored Stored) {
+	if q.swapped {
+		stored[0], stored[1] = stored[1], stored[0]
+	}
+	q.c.a.narrow, q.c.b.narrow = bit(stored[0]), bit(stored[1])
+}
+
+func bit(set bool) C.int64_t {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 // halve makes the kernels of a set multiply operands with that many parts; halfNone makes the float32 kernels multiply again.
 func (q *product) halve(set, parts int) {
 	most, unit := int(C.tile_rows()), 1
@@ -108,7 +123,7 @@ func panelHeight(m, most int) int {
 }
 
 func setOperand(o *C.operand, x, k []axis, base operandBase, offset func(axis) int) error {
-	o.base, o.bounded = C.int64_t(base.offset), 0
+	o.base, o.bounded, o.narrow = C.int64_t(base.offset), 0, 0
 	for d := range base.size {
 		o.pos[d], o.size[d] = C.int64_t(base.pos[d]), C.int64_t(base.size[d])
 		if base.size[d] >= 0 {

@@ -4,9 +4,11 @@
 #define SLOT_PRODUCT_H
 #include <stdint.h>
 
+typedef uint16_t half; // a bfloat16
+
 enum { MAX_DIGITS = 6, MAX_DIMS = 3, MAX_COLS = 32, BLOCK_K = 256, PART_ROWS = 192, FEW_PANELS = 2, WIDE_PANELS = 8 };
 
-// One digit of a mixed-radix index. off is what a step adds to the offset, in floats. dim is the spatial dimension in which
+// One digit of a mixed-radix index. off is what a step adds to the offset, in elements. dim is the spatial dimension in which
 // the digit moves, or -1; step is the distance in pixels, applied once every per values of the digit.
 typedef struct {
 	int64_t n, off, step, per;
@@ -20,12 +22,13 @@ typedef struct {
 } axes;
 
 // How one side of a product is read. x is the row of A or the column of B. An element whose position is outside
-// [0, size) in some spatial dimension is zero; a size of -1 means that the dimension has no bounds to check.
+// [0, size) in some spatial dimension is zero; a size of -1 means that the dimension has no bounds to check. narrow: its elements are stored as
+// bfloat16.
 typedef struct {
 	axes x, k;
 	int64_t base;
 	int64_t pos[MAX_DIMS], size[MAX_DIMS];
-	int64_t bounded;
+	int64_t bounded, narrow;
 } operand;
 
 typedef struct {

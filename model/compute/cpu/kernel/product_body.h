@@ -36,11 +36,17 @@ static void ISA(expand)(const axes *x, int64_t i0, int64_t n, int64_t *off, int6
 	}
 }
 
+// The location of an element; x holds bfloat16 if narrow is set.
+static inline const float *ISA(element)(const float *x, int64_t at, int64_t narrow)
+{
+	return (const float *)((const char *)x + at * (int64_t)(narrow ? sizeof(half) : sizeof(float)));
+}
+
 // A panel of an operand that is being packed, and its current run of k: within a run, k moves only along the operand's innermost digit.
 typedef struct {
 	const operand *o;
 	const digit *in; // that digit
-	const float *src;
+	const void *src;
 	int64_t rows, width;
 	int64_t off[MAX_COLS], pos[MAX_DIMS][MAX_COLS];
 	int64_t least[MAX_DIMS], most[MAX_DIMS]; // smallest and largest position of the panel's rows
@@ -109,35 +115,6 @@ static int ISA(bounds)(ISA(panel) *p)
 	return ISA(SOME_IN);
 }
 
-#define COPY_ROWS(LEN)                                                                       \
-	for (int64_t t = 0; t < n; t++, s += step, to += width)                              \
-		for (int j = 0; j < (LEN); j += 4)                                           \
-			*(v4 *)(to + j) = *(const v4 *)(s + j);
-
-// Copies len adjacent floats for each of n values of k.
-static inline void ISA(copy_rows)(float *to, const float *s, int64_t step, int64_t n, int64_t len, int64_t width)
-{
-	if (len == COLS) {
-		for (int64_t t = 0; t < n; t++, s += step, to += width) {
-			*(vf *)to = *(const vf *)s;
-			*(vf *)(to + VL) = *(const vf *)(s + VL);
-		}
-		return;
-	}
-	switch (len) {
-	case 4: COPY_ROWS(4) return;
-	case 8: COPY_ROWS(8) return;
-	case 12: COPY_ROWS(12) return;
-	}
-	for (int64_t t = 0; t < n; t++, s += step, to += width) {
-		int64_t j = 0;
-		for (; j + 4 <= len; j += 4)
-			*(v4 *)(to + j) = *(const v4 *)(s + j);
-		for (; j < len; j++)
-			to[j] = s[j];
-	}
-}
-
 static inline void ISA(zero_rows)(float *to, int64_t n, int64_t len, int64_t width)
 {
 	for (int64_t t = 0; t < n; t++, to += width)
@@ -145,95 +122,37 @@ static inline void ISA(zero_rows)(float *to, int64_t n, int64_t len, int64_t wid
 			to[j] = 0;
 }
 
-// Writes a run in segments of rows that are adjacent in memory and share their interval.
-static void ISA(pack_segments)(ISA(panel) *p, float *to)
-{
-	int64_t step = p->o->k.d[p->o->k.digits - 1].off, w = p->width;
-	for (int64_t r = 0; r < p->rows;) {
-		int64_t e = r + 1;
-		while (e < p->rows && p->off[e] == p->off[e - 1] + 1 && p->lo[e] == p->lo[r] && p->hi[e] == p->hi[r])
-			e++;
-		int64_t lo = p->lo[r], hi = p->hi[r];
-		ISA(zero_rows)(to + r, lo, e - r, w);
-		if (hi > lo)
-			ISA(copy_rows)(to + lo * w + r, p->src + p->koff + p->off[r] + lo * step, step, hi - lo, e - r, w);
-		ISA(zero_rows)(to + hi * w + r, p->run - hi, e - r, w);
-		r = e;
-	}
-	if (p->rows < w)
-		ISA(zero_rows)(to + p->rows, p->run, w - p->rows, w);
-}
-
 static const float ISA(zeros)[BLOCK_K];
 
-// Transposes 4 rows of n floats into columns of width w.
-static inline void ISA(transpose4)(const float *const *row, int64_t n, float *to, int64_t w)
+#define READ(name) ISA(name)
+#define ELEMENT float
+#define WHOLE(s) (*(const vf *)(s))
+#define FOUR(s) (*(const v4 *)(s))
+#define ONE(s) (*(s))
+#include "pack_body.h"
+
+// Elements stored as bfloat16.
+#define vu ISA(vu)
+#define vh ISA(vh)
+typedef uint32_t vu __attribute__((vector_size(4 * VL), aligned(4), may_alias));
+typedef half vh __attribute__((vector_size(2 * VL), aligned(2), may_alias));
+typedef uint32_t ISA(vu4) __attribute__((vector_size(16)));
+typedef half ISA(vh4) __attribute__((vector_size(8), aligned(2), may_alias));
+
+static inline vf ISA(widened)(const half *s) { return (vf)(__builtin_convertvector(*(const vh *)s, vu) << 16); }
+
+static inline float ISA(widened_one)(const half *s)
 {
-	const float *a = row[0], *b = row[1], *c = row[2], *d = row[3];
-	int64_t t = 0;
-	for (; t + 4 <= n; t += 4) {
-		v4 A = *(const v4 *)(a + t), B = *(const v4 *)(b + t), C = *(const v4 *)(c + t), D = *(const v4 *)(d + t);
-		v4 e = __builtin_shufflevector(A, B, 0, 4, 1, 5), f = __builtin_shufflevector(C, D, 0, 4, 1, 5);
-		v4 g = __builtin_shufflevector(A, B, 2, 6, 3, 7), h = __builtin_shufflevector(C, D, 2, 6, 3, 7);
-		float *at = to + t * w;
-		*(v4 *)at = __builtin_shufflevector(e, f, 0, 1, 4, 5);
-		*(v4 *)(at + w) = __builtin_shufflevector(e, f, 2, 3, 6, 7);
-		*(v4 *)(at + 2 * w) = __builtin_shufflevector(g, h, 0, 1, 4, 5);
-		*(v4 *)(at + 3 * w) = __builtin_shufflevector(g, h, 2, 3, 6, 7);
-	}
-	for (; t < n; t++) {
-		float *at = to + t * w;
-		at[0] = a[t], at[1] = b[t], at[2] = c[t], at[3] = d[t];
-	}
+	union { uint32_t u; float f; } x = {.u = (uint32_t)*s << 16};
+	return x.f;
 }
 
-// Writes a run whose k is adjacent in memory: four rows at a time, with zeros for rows outside the bounds.
-static void ISA(pack_transposed)(ISA(panel) *p, float *to)
-{
-	int64_t w = p->width, n = p->run;
-	for (int64_t r = 0; r < w; r += 4) {
-		const float *row[4];
-		int64_t in = w - r < 4 ? w - r : 4;
-		for (int64_t i = 0; i < 4; i++) {
-			int64_t q = r + i;
-			int whole = q < p->rows && p->lo[q] == 0 && p->hi[q] == n;
-			row[i] = whole ? p->src + p->koff + p->off[q] : ISA(zeros);
-		}
-		if (in == 4)
-			ISA(transpose4)(row, n, to + r, w);
-		else
-			for (int64_t i = 0; i < in; i++)
-				for (int64_t t = 0; t < n; t++)
-					to[t * w + r + i] = row[i][t];
-	}
-	for (int64_t r = 0; r < p->rows; r++) {
-		if (p->hi[r] == p->lo[r] || (p->lo[r] == 0 && p->hi[r] == n))
-			continue;
-		const float *s = p->src + p->koff + p->off[r];
-		for (int64_t t = p->lo[r]; t < p->hi[r]; t++)
-			to[t * w + r] = s[t];
-	}
-}
-
-static inline void ISA(pack_run)(ISA(panel) *p, float *to)
-{
-	int in = p->o->bounded ? ISA(bounds)(p) : ISA(ALL_IN);
-	if (in == ISA(ALL_OUT)) {
-		ISA(zero_rows)(to, 1, p->run * p->width, 0);
-		return;
-	}
-	if (in == ISA(ALL_IN) && p->contiguous && p->rows == p->width) {
-		ISA(copy_rows)(to, p->src + p->koff + p->off[0], p->in->off, p->run, p->width, p->width);
-		return;
-	}
-	if (in == ISA(ALL_IN))
-		for (int64_t r = 0; r < p->rows; r++)
-			p->lo[r] = 0, p->hi[r] = p->run;
-	if (p->in->off == 1 && !p->contiguous)
-		ISA(pack_transposed)(p, to);
-	else
-		ISA(pack_segments)(p, to);
-}
+#define READ(name) ISA(ISA_JOIN(name, narrow))
+#define ELEMENT half
+#define WHOLE(s) ISA(widened)(s)
+#define FOUR(s) ((v4)(__builtin_convertvector(*(const ISA(vh4) *)(s), ISA(vu4)) << 16))
+#define ONE(s) ISA(widened_one)(s)
+#include "pack_body.h"
 
 // Records the locations of a panel's rows.
 static void ISA(open_panel)(ISA(panel) *p, const operand *o, const float *src, int64_t x0, int64_t rows, int64_t width)
@@ -306,7 +225,10 @@ static void ISA(pack)(const operand *o, const float *src, int64_t x0, int64_t ro
 	ISA(seek)(o, k0, at);
 	for (; n > 0; n -= p.run) {
 		ISA(open_run)(&p, at, n);
-		ISA(pack_run)(&p, to);
+		if (o->narrow)
+			ISA(pack_run_narrow)(&p, to);
+		else
+			ISA(pack_run)(&p, to);
 		to += p.run * width;
 		ISA(close_run)(&p, at);
 	}
@@ -496,7 +418,7 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 {
 	int64_t panels = (q->n + COLS - 1) / COLS, row[PART_ROWS], h = q->height, most = PART_ROWS / h * h;
 	c += q->cbase;
-	if (ISA(strided)(&q->a) && q->a.k.d[0].off == 1 && w->n1 - w->n0 <= FEW_PANELS * COLS && w->k1 > w->k0) {
+	if (ISA(strided)(&q->a) && !q->a.narrow && q->a.k.d[0].off == 1 && w->n1 - w->n0 <= FEW_PANELS * COLS && w->k1 > w->k0) {
 		ISA(block_few)(q, w, a, packed, c, room);
 		return;
 	}
@@ -525,7 +447,7 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 static int ISA(direct)(const operand *b, int64_t cols)
 {
 	int vectors = cols > VL ? 2 : 1;
-	return ISA(strided)(b) && b->x.d[0].off == 1 && cols == vectors * VL;
+	return ISA(strided)(b) && !b->narrow && b->x.d[0].off == 1 && cols == vectors * VL;
 }
 
 // Computes a block of k for one panel of columns, from b on, and all rows of a part.
@@ -720,14 +642,13 @@ static inline void ISA(store_first)(float *p, vf v, int64_t n)
 
 static const kernels ISA(set) = {
 	ROWS, COLS, VL, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots), ISA(convolve_windows),
-	ISA(pack_panels), ISA(half_pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_floats), ISA(correlate_join), ISA(half_pack_rows), ISA(half_pack_cols),
+	ISA(pack_panels), ISA(half_pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_floats), ISA(correlates_in_place), ISA(correlate_join), ISA(half_pack_rows), ISA(half_pack_cols),
 	ISA(half_block_cols), ISA(half_block_rows),
 };
 
 #undef ROWS
 #undef EACH_HEIGHT
 #undef COLS
-#undef COPY_ROWS
 #undef TILE
 #undef PREFETCH_ROWS
 #undef NOTHING
@@ -735,5 +656,7 @@ static const kernels ISA(set) = {
 #undef PAIR
 #undef DOT
 #undef vf
+#undef vu
+#undef vh
 #undef vi
 #undef v4

@@ -19,17 +19,21 @@ import (
 // Type is the type of an array that a program reads or writes.
 type Type int
 
-// The types. Integers become floats when they are read; booleans, of one byte each, become masks.
+// The types. Integers become floats when they are read; booleans, of one byte each, become masks. BFloat16 is only for outputs.
 const (
-	Float32 Type = C.TYPE_FLOAT
-	Uint8   Type = C.TYPE_UINT8
-	Int32   Type = C.TYPE_INT32
-	Bool    Type = C.TYPE_BOOL
+	Float32  Type = C.TYPE_FLOAT
+	Uint8    Type = C.TYPE_UINT8
+	Int32    Type = C.TYPE_INT32
+	Bool     Type = C.TYPE_BOOL
+	BFloat16 Type = C.TYPE_BFLOAT16
 )
 
 func (t Type) size() int {
-	if t == Float32 || t == Int32 {
+	switch t {
+	case Float32, Int32:
 		return 4
+	case BFloat16:
+		return 2
 	}
 	return 1
 }
@@ -61,7 +65,7 @@ type Instruction struct {
 	Args [3]Value
 }
 
-// Output is a dense array of the program's shape that holds a value: Float32, or Bool for a mask.
+// Output is a dense array of the program's shape that holds a value: Float32, Bool for a mask, or BFloat16 for the upper 16 bits of a float.
 type Output struct {
 	Value Value
 	Type  Type
@@ -211,7 +215,7 @@ func (s *ProgramSpec) checkResults(kinds []kind) error {
 		if err != nil {
 			return fmt.Errorf("program: output %d: %w", i, err)
 		}
-		if o.Type != Float32 && o.Type != Bool || k != o.Type.kind() {
+		if o.Type != Float32 && o.Type != Bool && o.Type != BFloat16 || k != o.Type.kind() {
 			return fmt.Errorf("program: output %d: its type and its value do not match", i)
 		}
 	}

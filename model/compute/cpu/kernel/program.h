@@ -29,7 +29,7 @@ typedef struct {
 
 // How an input is loaded into its register: axes innermost first, strides in elements. For type, see program.go. A loaded
 // block may stay in the register from one block to the next while the outer axes do not move.
-enum { TYPE_FLOAT, TYPE_UINT8, TYPE_INT32, TYPE_BOOL };
+enum { TYPE_FLOAT, TYPE_UINT8, TYPE_INT32, TYPE_BOOL, TYPE_BFLOAT16 };
 typedef struct {
 	int64_t slot, pointer, type, axes;
 	int64_t n[LOAD_AXES], stride[LOAD_AXES];

@@ -181,12 +181,15 @@ static void ISA(fill)(const loading *l, const void *src, int64_t start, float *t
 
 static void ISA(empty)(const storing *s, void *to, const float *from, int64_t start, int64_t n)
 {
-	const int32_t *mask = (const int32_t *)from;
+	const int32_t *bits = (const int32_t *)from;
 	switch (s->type) {
-	case TYPE_FLOAT: memcpy((float *)to + start, from, 4 * n); return;
+	case TYPE_BFLOAT16:
+		for (int64_t i = 0; i < n; i++)
+			((uint16_t *)to)[start + i] = (uint16_t)((uint32_t)bits[i] >> 16);
+		return;
 	case TYPE_BOOL:
 		for (int64_t i = 0; i < n; i++)
-			((uint8_t *)to)[start + i] = mask[i] & 1;
+			((uint8_t *)to)[start + i] = bits[i] & 1;
 	}
 }
 

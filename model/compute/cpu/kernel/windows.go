@@ -96,7 +96,7 @@ func (w *windows) stage(s *ConvSpec, taps [][2]phaseTaps) {
 		}
 	}
 	w.q.s = C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.InChannels),
-		sy: C.int64_t(s.InStrides.Spatial[0]), sx: C.int64_t(s.InStrides.Spatial[1]), sc: 1, batch: C.int64_t(s.InStrides.Batch),
+		sy: C.int64_t(s.InStrides.Spatial[0]), sx: C.int64_t(s.InStrides.Spatial[1]), batch: C.int64_t(s.InStrides.Batch), narrow: bit(s.Stored[0]),
 		y0: C.int64_t(low[0]), x0: C.int64_t(low[1]), columns: C.int64_t(high[1] - low[1])}
 	w.q.pitch = w.q.s.columns * w.q.s.c / C.int64_t(w.unit)
 }
@@ -142,7 +142,10 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
 	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
 		{size: s.InChannels, b: ks.Channel, dim: -1}}
-	return w.kernels[len(w.kernels)-1].set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(start), 0, false)
+	q := &w.kernels[len(w.kernels)-1]
+	err := q.set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(start), 0, false)
+	q.narrow(s.Stored)
+	return err
 }
 
 // tapRuns calls fn for every tap, in order, with the offset of its channels in a window, and whether they follow those of the previous tap.
@@ -216,7 +219,7 @@ func (w *windows) kernelLies(s *ConvSpec) bool {
 	for _, f := range [2]int{0, 1} {
 		outputs *= s.tapsOf(f, 0, w.outExtent(s, f)).outputs
 	}
-	return outputs <= fewRows && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
+	return outputs <= fewRows && !s.Stored[1] && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
 }
 
 func (w *windows) outExtent(s *ConvSpec, d int) int {
