@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"slotscope/model/compute/cpu/kernel"
 	"slotscope/model/compute/cpu/move"
@@ -109,6 +111,73 @@ func TestStepWithKernelsForBF16(t *testing.T) {
 			t.Error("the kernels were not used: every sum is bit-identical to float32")
 		}
 	})
+}
+
+// TestValuesStoredAsBF16 checks that rounded values are stored as bfloat16 if only products read them, which changes no result.
+func TestValuesStoredAsBF16(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	shape := []shapes.Shape{f32(4, 12, 12, 3), f32(3, 3, 3, 20), f32(4, 4, 20, 24), f32(6*6*24, 70), f32(70, 3)}
+	var in []any
+	for _, s := range shape {
+		in = append(in, random(rng, s))
+	}
+	step := func(alsoReturned bool) func(in []*Node) []*Node {
+		return func(in []*Node) []*Node {
+			var rounded []*Node
+			round := func(x *Node) *Node {
+				x = toBF16(x)
+				if alsoReturned {
+					rounded = append(rounded, toF32(x))
+				}
+				return x
+			}
+			x, k, l, w, v := in[0], in[1], in[2], in[3], in[4]
+			y := Max(toF32(Convolve(round(x), round(k)).PadSame().Done()), ScalarZero(x.Graph(), x.DType()))
+			y = toF32(Convolve(round(y), round(l)).Strides(2).PadSame().Done())
+			y = toF32(Dot(Reshape(round(y), 4, -1), round(w)))
+			y = toF32(Dot(round(Concatenate([]*Node{y, y, y, y, y}, 0)), round(v))) // of a few columns
+			out := append([]*Node{y}, Gradient(ReduceAllMean(Square(y)), in...)...)
+			return append(out, rounded...)
+		}
+	}
+	stored := func(e *Executable) (narrow, wide []string) {
+		for _, s := range e.steps {
+			for _, s := range s.parts() {
+				for _, n := range s.out {
+					switch {
+					case n.narrow:
+						narrow = append(narrow, n.shape.String())
+					case roundsToBF16(n):
+						wide = append(wide, n.shape.String())
+					}
+				}
+			}
+		}
+		return narrow, wide
+	}
+	narrow, wide := stored(build(t, engine(t), shape, step(false)))
+	for _, s := range []shapes.Shape{shape[0], shape[1], shape[2], f32(4, 12, 12, 20), f32(4, 6, 6, 24)} {
+		if !slices.Contains(narrow, s.String()) {
+			t.Errorf("%s is not stored as bfloat16; these are: %v, and these are not: %v", s, narrow, wide)
+		}
+	}
+	for _, s := range []shapes.Shape{shape[3], shape[4]} { // few rows or columns read them in place
+		if !slices.Contains(wide, s.String()) {
+			t.Errorf("%s is not stored as float32; these are: %v", s, wide)
+		}
+	}
+	if narrow, _ := stored(build(t, engine(t), shape, step(true))); slices.Contains(narrow, shape[0].String()) {
+		t.Errorf("a result is stored as bfloat16: %v", narrow)
+	}
+	run := func(alsoReturned bool) []*tensors.Tensor {
+		return eval(t, engine(t), step(alsoReturned), in...)
+	}
+	got := run(false)
+	for i, want := range run(true)[:len(got)] {
+		if !reflect.DeepEqual(floats(got[i]), floats(want)) {
+			t.Errorf("result %d differs from that with rounded values stored as float32", i)
+		}
+	}
 }
 
 // forEachHalfSet runs a test with each set of kernels for bfloat16 that the processor reports.

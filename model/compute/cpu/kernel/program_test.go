@@ -383,8 +383,11 @@ func drawProgramOver(t *rapid.T, dims []int, ops []Op, inputs, instructions int)
 	for range rapid.IntRange(1, 3).Draw(t, "outputs") {
 		v := Value(rapid.IntRange(0, len(kinds)-1).Draw(t, "output"))
 		o := Output{Value: v}
-		if kinds[v] == mask {
+		switch {
+		case kinds[v] == mask:
 			o.Type = Bool
+		case rapid.Bool().Draw(t, "stored as bfloat16"):
+			o.Type = BFloat16
 		}
 		s.Outputs = append(s.Outputs, o)
 	}
@@ -504,13 +507,17 @@ func checkProgram(t *rapid.T, p *Pool, s ProgramSpec) {
 	values := interpret(s, in)
 	for i, o := range s.Outputs {
 		for e := range size {
-			var got float64
-			if o.Type == Bool {
+			got, want := 0.0, values[o.Value][e]
+			switch o.Type {
+			case Bool:
 				got = float64(out[i][e])
-			} else {
+			case BFloat16:
+				got = float64(math.Float32frombits(uint32(out[i][2*e])<<16 | uint32(out[i][2*e+1])<<24))
+				want = float64(math.Float32frombits(math.Float32bits(float32(want)) &^ 0xffff))
+			default:
 				got = float64(Floats(out[i])[e])
 			}
-			if want := values[o.Value][e]; got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			if got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Fatalf("output %d, element %d: %v, want %v\n%+v", i, e, got, want, s)
 			}
 		}
