@@ -12,7 +12,7 @@ import (
 // Limits of the values that each reader recomputes.
 const (
 	againSize  = 16 // elements; a smaller array is cheaper to keep
-	againOps   = 4  // operations on one array
+	againOps   = 12 // operations on one array; one whose result several of them read counts for each
 	againSmall = 8  // other operands have at most 1/againSmall of the array's elements
 )
 

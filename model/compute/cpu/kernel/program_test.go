@@ -487,6 +487,15 @@ func kindsOf(t *rapid.T, s ProgramSpec) []kind {
 	return kinds
 }
 
+// widened returns bfloat16 values as floats.
+func widened(halves []byte) []float32 {
+	x := make([]float32, len(halves)/2)
+	for i := range x {
+		x[i] = math.Float32frombits(uint32(halves[2*i])<<16 | uint32(halves[2*i+1])<<24)
+	}
+	return x
+}
+
 func checkProgram(t *rapid.T, p *Pool, s ProgramSpec) {
 	program := mustProgram(t, s)
 	var in []array
@@ -512,7 +521,7 @@ func checkProgram(t *rapid.T, p *Pool, s ProgramSpec) {
 			case Bool:
 				got = float64(out[i][e])
 			case BFloat16:
-				got = float64(math.Float32frombits(uint32(out[i][2*e])<<16 | uint32(out[i][2*e+1])<<24))
+				got = float64(widened(out[i])[e])
 				want = float64(math.Float32frombits(math.Float32bits(float32(want)) &^ 0xffff))
 			default:
 				got = float64(Floats(out[i])[e])
