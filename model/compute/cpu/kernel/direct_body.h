@@ -661,7 +661,7 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 				float *to = room + k * s->vimage + j * s->vline + c * s->vwidth;
 				for (int64_t m = 0; m < n; m += s->vwidth, to += s->vpanel) {
 					int64_t width = n - m < s->vwidth ? n - m : s->vwidth;
-					float wide[2 * COLS];
+					float wide[2 * MAX_COLS]; // a panel of v has at most as many rows or columns
 					const float *first = ISA(element)(v, from + m, q->vnarrow), *second = ISA(element)(v, from + q->vcolumn + m, q->vnarrow);
 					if (q->vnarrow) {
 						ISA(widen)(first, width, wide);
@@ -672,8 +672,8 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 						continue;
 					}
 					if (q->vnarrow) {
-						ISA(widen)(second, width, wide + COLS);
-						second = wide + COLS;
+						ISA(widen)(second, width, wide + MAX_COLS);
+						second = wide + MAX_COLS;
 					}
 					ISA(pair_rows)(first, second, width, (uint32_t *)(void *)to, 0);
 				}
