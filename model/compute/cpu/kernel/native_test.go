@@ -81,10 +81,11 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 				}
 				continue
 			}
-			a, b := Floats(out[0][i]), Floats(out[1][i])
+			floats := Floats
 			if i < len(s.Outputs) && s.Outputs[i].Type == BFloat16 {
-				a, b = widened(out[0][i]), widened(out[1][i])
+				floats = widened
 			}
+			a, b := floats(out[0][i]), floats(out[1][i])
 			for j := range a {
 				if math.Float32bits(a[j]) != math.Float32bits(b[j]) && (a[j] == a[j] || b[j] == b[j]) {
 					t.Fatalf("%+v\nresult %d, element %d: %v (%x) interpreted, %v (%x) as machine code", s, i, j, a[j], math.Float32bits(a[j]), b[j], math.Float32bits(b[j]))
