@@ -65,9 +65,6 @@ func (c *Conv) planCorrelation(half int) *correlation {
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half),
 	}
 	t.orient(n, rows)
-	if t.large() {
-		t.q.apiece = 1
-	}
 	if min(s.Batch, n) >= panelChannels {
 		t.q.panels = 1
 	}
@@ -148,10 +145,6 @@ func (t *correlationTask) split() {
 	threads := t.pool.threads
 	switch {
 	case t.large():
-		if oh := int(t.q.oh); oh%threads == 0 {
-			t.lines = threads // v is staged as rarely as possible
-			break
-		}
 		t.lines = int(t.q.oh)
 		panels := (int(t.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
 		t.columns = min(panels, max(1, (2*threads+t.lines-1)/t.lines))

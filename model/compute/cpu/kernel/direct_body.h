@@ -573,15 +573,6 @@ static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p
 	return s;
 }
 
-// The part of output lines for which lines of images are staged at a time: all of them, or one.
-static correlation_part ISA(first_lines)(const correlated *q, const correlation_part *p)
-{
-	correlation_part w = *p;
-	if (q->apiece)
-		w.o1 = w.o0 + 1;
-	return w;
-}
-
 // The floats of staged images, and those of a line with what tiles and copies read after it.
 static int64_t ISA(image_floats)(const correlated *q, const ISA(staged) *s)
 {
@@ -595,8 +586,7 @@ static int64_t ISA(line_floats)(const correlated *q)
 
 static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part *p)
 {
-	correlation_part w = ISA(first_lines)(q, p);
-	ISA(staged) s = ISA(staged_of)(q, &w);
+	ISA(staged) s = ISA(staged_of)(q, p);
 	return ISA(image_floats)(q, &s) + s.vpanels * s.vpanel + 2 * ISA(line_floats)(q);
 }
 
@@ -707,13 +697,12 @@ static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, 
 
 static void ISA(correlate)(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
 {
-	correlation_part w = ISA(first_lines)(q, p);
-	ISA(staged) s = ISA(staged_of)(q, &w);
-	int64_t some = w.o1 - w.o0;
+	ISA(staged) s = ISA(staged_of)(q, p);
 	float *panels = room + ISA(image_floats)(q, &s), *line = panels + s.vpanels * s.vpanel;
 	for (int64_t i = p->i0; i < p->i1; i += s.images)
 		for (int64_t l = 0; l < q->h; l += s.lines) {
 			int64_t count = p->i1 - i < s.images ? p->i1 - i : s.images, lines = q->h - l < s.lines ? q->h - l : s.lines;
+			ISA(stage_correlated)(q, p, &s, x, i, count, l, lines, room, line);
 			const float *staged = s.whole ? v + i * q->vbatch + l * q->vline : panels;
 			if (!s.whole)
 				ISA(stage_v)(q, p, &s, v, i, count, l, lines, panels);
@@ -722,11 +711,7 @@ static void ISA(correlate)(const correlated *q, const correlation_part *p, const
 				int64_t at = (k / lines * s.xlines + k % lines * s.next) * s.pitch, vat = k / lines * s.vimage + k % lines * s.vline;
 				r[k] = q->swapped ? (run){vat, at, s.w} : (run){at, vat, s.w};
 			}
-			for (w.o0 = p->o0; w.o0 < p->o1; w.o0 = w.o1) {
-				w.o1 = w.o0 + some;
-				ISA(stage_correlated)(q, &w, &s, x, i, count, l, lines, room, line);
-				ISA(correlate_runs)(q, &w, &s, r, count * lines, room, staged, sums, i > p->i0 || l > 0);
-			}
+			ISA(correlate_runs)(q, p, &s, r, count * lines, room, staged, sums, i > p->i0 || l > 0);
 		}
 }
 
