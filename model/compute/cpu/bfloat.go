@@ -66,14 +66,6 @@ func holdsBF16(n *node) bool {
 	return false
 }
 
-// bytes returns the size of a node's value in memory.
-func (n *node) bytes() int {
-	if n.narrow {
-		return (n.shape.Size() + 1) / 2 * 4 // whole floats
-	}
-	return int(n.shape.Memory())
-}
-
 // narrows returns which operands may be stored as bfloat16: those that the kernels allow and that hold such values.
 func narrows(n *node, kernels kernel.Stored) kernel.Stored {
 	if operands(n) != kernel.Halves {

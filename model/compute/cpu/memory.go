@@ -26,6 +26,14 @@ const (
 	inConstant
 )
 
+// bytes returns the size of a node's value in memory.
+func (n *node) bytes() int {
+	if n.narrow {
+		return (n.shape.Size() + 1) / 2 * 4 // whole floats
+	}
+	return int(n.shape.Memory())
+}
+
 // layout is the result of memory planning: the homes of every step's arguments.
 type layout struct {
 	arena   int      // bytes
@@ -76,7 +84,7 @@ func (l *planner) fixed() {
 	for _, n := range l.p.nodes {
 		switch args := n.args.(type) {
 		case parameter:
-			l.homes[n] = home{kind: inInput, index: args.index, bytes: int(n.shape.Memory())}
+			l.homes[n] = home{kind: inInput, index: args.index, bytes: n.bytes()}
 		case constant:
 			l.homes[n] = home{kind: inConstant, mem: args, bytes: len(args)}
 		}
@@ -84,7 +92,7 @@ func (l *planner) fixed() {
 	for k, n := range l.p.outs {
 		r := l.p.root(n)
 		if _, taken := l.homes[r]; !taken {
-			l.homes[r] = home{kind: inOutput, index: k, bytes: int(r.shape.Memory())}
+			l.homes[r] = home{kind: inOutput, index: k, bytes: r.bytes()}
 		}
 	}
 }

@@ -22,7 +22,7 @@ type task struct {
 	reads    []*node   // the nodes that it reads instead of the node's operands, if it skips some
 
 	narrows kernel.Stored                   // operands of a product that may be stored as bfloat16
-	narrow  func(stored kernel.Stored) task // returns the task for operands that are; nil if there are no such operands
+	narrow  func(stored kernel.Stored) task // returns the task for operands that are stored so; nil if it is no product
 }
 
 // maker compiles a node that is not element-wise into its task.

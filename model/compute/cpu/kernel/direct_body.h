@@ -655,17 +655,14 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 					const float *first = ISA(element)(v, from + m, q->vnarrow), *second = ISA(element)(v, from + q->vcolumn + m, q->vnarrow);
 					if (q->vnarrow) {
 						ISA(widen)(first, width, wide);
-						first = wide;
+						if (q->half)
+							ISA(widen)(second, width, wide + MAX_COLS);
+						first = wide, second = wide + MAX_COLS;
 					}
-					if (!q->half) {
+					if (q->half)
+						ISA(pair_rows)(first, second, width, (uint32_t *)(void *)to, 0);
+					else
 						ISA(copy_first)(to, first, width);
-						continue;
-					}
-					if (q->vnarrow) {
-						ISA(widen)(second, width, wide + MAX_COLS);
-						second = wide + MAX_COLS;
-					}
-					ISA(pair_rows)(first, second, width, (uint32_t *)(void *)to, 0);
 				}
 			}
 }
