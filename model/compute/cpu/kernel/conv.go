@@ -283,7 +283,7 @@ func (c *Conv) planPhase(piece convPiece, phase int) error {
 	byStride(w.m, func(x axis) int { return x.a })
 	byStride(w.n, func(x axis) int { return x.b })
 	byStride(w.k, func(x axis) int { return x.a })
-	swap := swapPays(sizes(w.m), sizes(w.n)) || w.n[len(w.n)-1].c != 1 && w.m[len(w.m)-1].c == 1
+	swap := swapPays(sizes(w.m), sizes(w.n)) || w.n[len(w.n)-1].c != 1 && w.m[len(w.m)-1].c == 1 || s.kernelReadByFew(sizes(w.m))
 	if err := piece.q.set(w.m, w.n, w.k, w.a, w.b, w.at, swap); err != nil {
 		return fmt.Errorf("convolution: %w", err)
 	}
@@ -292,6 +292,13 @@ func (c *Conv) planPhase(piece convPiece, phase int) error {
 	piece.q.narrow(s.Stored)
 	c.pieces = append(c.pieces, piece)
 	return nil
+}
+
+// kernelReadByFew reports whether so few outputs of a class read the kernel, whose input channels are adjacent, that a product should read
+// it in place, once, rather than pack it.
+func (s *ConvSpec) kernelReadByFew(outputs int) bool {
+	return !s.Stored[1] && s.KernelStrides.Channel == 1 && s.KernelStrides.Batch != 1 && s.InChannels/s.Groups%blockK == 0 &&
+		outputs < s.OutChannels && outputs <= C.FEW_PANELS*int(C.tile_cols())
 }
 
 // reading is a way to express a convolution as a product.
@@ -419,7 +426,7 @@ func (c *Conv) Narrows() Stored {
 	case c.kernel != nil:
 		return Stored{true, C.correlates_in_place(&c.kernel.q) == 0}
 	}
-	return Stored{true, true}
+	return Stored{true, len(c.pieces) == 0 || !c.spec.kernelReadByFew(int(c.pieces[0].q.c.n))}
 }
 
 // Run computes the convolution. It panics if a tensor is smaller than its strides require.

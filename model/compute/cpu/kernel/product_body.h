@@ -358,6 +358,22 @@ static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(colum
 // Whether an operand has no bounds, and one stride each in x and k.
 static int ISA(strided)(const operand *o) { return !o->bounded && o->x.digits == 1 && o->k.digits == 1; }
 
+// Whether each block of k of A's rows can be read in place: adjacent, without bounds, with one stride of x.
+static int ISA(adjacent)(const operand *a)
+{
+	const digit *inner = &a->k.d[a->k.digits - 1];
+	return !a->bounded && !a->narrow && a->x.digits == 1 && inner->off == 1 && (a->k.digits == 1 || inner->n % BLOCK_K == 0);
+}
+
+// The offset of the value i of an operand without bounds along its rows or columns, or along its contraction.
+static int64_t ISA(offset)(const axes *x, int64_t i)
+{
+	int64_t at = 0;
+	for (int64_t d = x->digits - 1; d > 0; i /= x->d[d].n, d--)
+		at += i % x->d[d].n * x->d[d].off;
+	return at + i * x->d[0].off;
+}
+
 // Stores rows of sums, [rows][COLS], in C, whose rows are adjacent if the product is a transposed one.
 static void ISA(store_sums)(const float *sums, int64_t rows, const ISA(columns) *n, float *c, const int64_t *row, int add)
 {
@@ -380,7 +396,7 @@ static void ISA(store_sums)(const float *sums, int64_t rows, const ISA(columns) 
 		}
 }
 
-// Computes a part with B packed whole and A, whose k is adjacent, in place: packing costs more than it gains if few columns read A. room
+// Computes a part with B packed whole and A, whose k is adjacent in each block, in place: packing costs more than it gains if few columns read A. room
 // holds sums that are then moved, unless a panel's columns are adjacent in C and fill vectors.
 static void ISA(block_few)(const product *q, const part *w, const float *a, const float *packed, float *c, float *room)
 {
@@ -399,12 +415,13 @@ static void ISA(block_few)(const product *q, const part *w, const float *a, cons
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
 		for (int64_t k = w->k0; k < w->k1; k += BLOCK_K) {
 			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
+			const float *from = a + q->a.base + ISA(offset)(&q->a.k, k);
 			for (int64_t p = 0; p < number; p++) {
 				const float *b = packed + (k - w->k0) * panels * COLS + (w->n0 + p * COLS) * kc;
 				float *to = whole[p] ? c + cols[p].off[0] : room + p * PART_ROWS * COLS;
 				int add = k > w->k0 || (whole[p] && w->accumulate);
 				for (int64_t m = m0; m < m1; m += h)
-					ISA(rows_tiles)[(m1 - m < h ? m1 - m : h) - 1][cols[p].cols > VL](kc, a + q->a.base + m * apart + k,
+					ISA(rows_tiles)[(m1 - m < h ? m1 - m : h) - 1][cols[p].cols > VL](kc, from + m * apart,
 						apart, b, COLS, to, (whole[p] ? row : flat) + m - m0, add);
 			}
 		}
@@ -418,7 +435,7 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 {
 	int64_t panels = (q->n + COLS - 1) / COLS, row[PART_ROWS], h = q->height, most = PART_ROWS / h * h;
 	c += q->cbase;
-	if (ISA(strided)(&q->a) && !q->a.narrow && q->a.k.d[0].off == 1 && w->n1 - w->n0 <= FEW_PANELS * COLS && w->k1 > w->k0) {
+	if (ISA(adjacent)(&q->a) && w->n1 - w->n0 <= FEW_PANELS * COLS && w->k1 > w->k0) {
 		ISA(block_few)(q, w, a, packed, c, room);
 		return;
 	}

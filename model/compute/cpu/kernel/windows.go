@@ -50,6 +50,8 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || w.kernelLies(s) {
 			return nil, nil
 		}
+	} else if s.kernelReadByFew(w.outputs(s)) {
+		return nil, nil
 	}
 	var taps [][2]phaseTaps
 	for phase := range s.phases(0) * s.phases(1) {
@@ -215,11 +217,16 @@ var copiedKernel = 1 << 21
 
 // kernelLies reports whether the kernel can be read in place and is read so rarely that packing it is not worthwhile.
 func (w *windows) kernelLies(s *ConvSpec) bool {
-	outputs := s.Batch
-	for _, f := range [2]int{0, 1} {
-		outputs *= s.tapsOf(f, 0, w.outExtent(s, f)).outputs
+	return w.outputs(s) <= fewRows && !s.Stored[1] && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
+}
+
+// outputs returns the number of outputs of the first class, of all images.
+func (w *windows) outputs(s *ConvSpec) int {
+	n := s.Batch
+	for d := range s.In {
+		n *= s.tapsOf(d, 0, w.outExtent(s, d)).outputs
 	}
-	return outputs <= fewRows && !s.Stored[1] && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
+	return n
 }
 
 func (w *windows) outExtent(s *ConvSpec, d int) int {
