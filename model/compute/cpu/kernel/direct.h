@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, NEAR = 32 << 10 };
 
 // A stretch of a contraction: its offsets in A and B, in floats, and its length. lanes has the columns of pairs that use it.
 typedef struct {

@@ -667,29 +667,32 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 			}
 }
 
-// Adds the runs' products to the sums. The operand that tiles read as columns is in the outer loops, so that it stays in the L1 cache.
+// Adds the runs' products to the sums. A panel of the operand that tiles read as columns stays in the L1 cache while tiles read the near panels of
+// the other one, which stay in the L2 cache.
 static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, const float *x,
 	const float *v, float *sums, int add)
 {
 	int64_t n = p->n1 - p->n0, outer = q->swapped ? s->block : n, inner = q->swapped ? n : s->block, unit = q->swapped ? s->vwidth : s->width;
 	int low = q->swapped && unit <= ISA(LOW) && !q->half && !q->panels;
-	for (int64_t b = 0, width; b < outer; b += width) {
-		width = low && outer - b >= ISA(THREE) ? ISA(THREE) : COLS;
-		for (int64_t i = p->o0; i < p->o1; i++)
-			for (int64_t j = 0; j < s->blocks; j++) {
-				const float *at = x + (i - p->o0) * s->pitch + (j % q->dilation * s->per + j / q->dilation) * s->pixel;
-				float *to = sums + i * q->sline + j * q->sposition + b;
-				for (int64_t a = 0; a < inner; a += unit) {
-					int64_t rows = inner - a < unit ? inner - a : unit, cols = outer - b < width ? outer - b : width;
-					if (q->swapped)
-						ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, q->panels ? at + b / COLS * s->panel : at + b, s->column, cols,
-							to + (p->n0 + a) * q->srow, q->srow, add);
-					else
-						ISA(correlation_tile)(q->half, r, runs, at + a / unit * s->panel, rows, s->column, v + b / COLS * s->vpanel, COLS, cols,
-							to + p->n0 + a * q->srow, q->srow, add);
+	int64_t panel = q->swapped ? s->vpanel : s->panel, many = panel > 0 ? NEAR / panel : inner, near = (many > 1 ? many : 1) * unit;
+	for (int64_t a0 = 0; a0 < inner; a0 += near)
+		for (int64_t b = 0, width; b < outer; b += width) {
+			width = low && outer - b >= ISA(THREE) ? ISA(THREE) : COLS;
+			for (int64_t i = p->o0; i < p->o1; i++)
+				for (int64_t j = 0; j < s->blocks; j++) {
+					const float *at = x + (i - p->o0) * s->pitch + (j % q->dilation * s->per + j / q->dilation) * s->pixel;
+					float *to = sums + i * q->sline + j * q->sposition + b;
+					for (int64_t a = a0; a < inner && a < a0 + near; a += unit) {
+						int64_t rows = inner - a < unit ? inner - a : unit, cols = outer - b < width ? outer - b : width;
+						if (q->swapped)
+							ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, q->panels ? at + b / COLS * s->panel : at + b, s->column, cols,
+								to + (p->n0 + a) * q->srow, q->srow, add);
+						else
+							ISA(correlation_tile)(q->half, r, runs, at + a / unit * s->panel, rows, s->column, v + b / COLS * s->vpanel, COLS, cols,
+								to + p->n0 + a * q->srow, q->srow, add);
+					}
 				}
-			}
-	}
+		}
 }
 
 static void ISA(correlate)(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
