@@ -115,7 +115,7 @@ func (c *Conv) halve() error {
 		}
 		c.kernel = c.planCorrelation(halfNone)
 	}
-	if !halfPays(set, parts, c.direct != nil || c.kernel != nil, products...) {
+	if !halfPays(set, parts, c.direct != nil || c.kernel != nil || c.fewRead(), products...) {
 		return nil
 	}
 	c.direct, c.kernel = nil, nil
@@ -275,7 +275,8 @@ func (c *Conv) planPhase(piece convPiece, phase int) error {
 	if sizes(w.m) == 0 || sizes(w.n) == 0 {
 		return nil
 	}
-	if c.slides() {
+	few := s.fewRead(sizes(w.m))
+	if !few && c.slides() {
 		if shifted := c.shifts(); shifted.cost() < w.cost() {
 			w = shifted
 		}
@@ -283,7 +284,7 @@ func (c *Conv) planPhase(piece convPiece, phase int) error {
 	byStride(w.m, func(x axis) int { return x.a })
 	byStride(w.n, func(x axis) int { return x.b })
 	byStride(w.k, func(x axis) int { return x.a })
-	swap := swapPays(sizes(w.m), sizes(w.n)) || w.n[len(w.n)-1].c != 1 && w.m[len(w.m)-1].c == 1 || s.kernelReadByFew(sizes(w.m))
+	swap := swapPays(sizes(w.m), sizes(w.n)) || w.n[len(w.n)-1].c != 1 && w.m[len(w.m)-1].c == 1 || few
 	if err := piece.q.set(w.m, w.n, w.k, w.a, w.b, w.at, swap); err != nil {
 		return fmt.Errorf("convolution: %w", err)
 	}
@@ -294,9 +295,9 @@ func (c *Conv) planPhase(piece convPiece, phase int) error {
 	return nil
 }
 
-// kernelReadByFew reports whether so few outputs of a class read the kernel, whose input channels are adjacent, that a product should read
-// it in place, once, rather than pack it.
-func (s *ConvSpec) kernelReadByFew(outputs int) bool {
+// fewRead reports whether so few outputs of a class read the kernel, whose input channels are adjacent, that a product should read it in
+// place rather than pack it.
+func (s *ConvSpec) fewRead(outputs int) bool {
 	return !s.Stored[1] && s.KernelStrides.Channel == 1 && s.KernelStrides.Batch != 1 && s.InChannels/s.Groups%blockK == 0 &&
 		outputs < s.OutChannels && outputs <= C.FEW_PANELS*int(C.tile_cols())
 }
@@ -383,6 +384,16 @@ type phaseTaps struct {
 	move, tapMove            int // change of the input position from output to output, and from tap to tap
 }
 
+// firstClass returns the number of outputs of the first class, of all images. No class has more.
+func (s *ConvSpec) firstClass() int {
+	out, _ := s.outShape()
+	n := s.Batch
+	for d, extent := range out {
+		n *= s.tapsOf(d, 0, extent).outputs
+	}
+	return n
+}
+
 // tapsOf solves (p·stride + t·kernelDilation − padding) ≡ 0 mod inDilation for the outputs p ≡ phase.
 func (s *ConvSpec) tapsOf(d, phase, out int) phaseTaps {
 	stride, holes, kd := s.Stride[d], s.InDilation[d], s.KernelDilation[d]
@@ -426,7 +437,16 @@ func (c *Conv) Narrows() Stored {
 	case c.kernel != nil:
 		return Stored{true, C.correlates_in_place(&c.kernel.q) == 0}
 	}
-	return Stored{true, len(c.pieces) == 0 || !c.spec.kernelReadByFew(int(c.pieces[0].q.c.n))}
+	return Stored{true, !c.fewRead()}
+}
+
+// fewRead reports whether a product with few columns, the outputs, reads the kernel in place.
+func (c *Conv) fewRead() bool {
+	if c.direct != nil || c.kernel != nil || len(c.pieces) == 0 {
+		return false
+	}
+	q := &c.pieces[0].q.c
+	return q.half == halfNone && c.spec.fewRead(int(q.n))
 }
 
 // Run computes the convolution. It panics if a tensor is smaller than its strides require.

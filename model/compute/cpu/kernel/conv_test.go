@@ -82,49 +82,6 @@ func TestConvShifts(t *testing.T) {
 	}
 }
 
-// TestConvKernelReadByFew checks convolutions with few outputs that read a kernel in place, whose input channels are adjacent.
-func TestConvKernelReadByFew(t *testing.T) {
-	p := NewPool(2)
-	defer p.Close()
-	forEachSet(t, func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			s := ConvSpec{
-				Batch: rapid.IntRange(1, 2).Draw(t, "batch"), InChannels: rapid.SampledFrom([]int{256, 512}).Draw(t, "in"),
-				OutChannels: rapid.IntRange(5, 33).Draw(t, "out"), Stored: Stored{rapid.Bool().Draw(t, "narrow input"), false},
-			}
-			for range 2 {
-				kernel := rapid.IntRange(1, 3).Draw(t, "kernel")
-				s.In, s.Kernel = append(s.In, rapid.IntRange(1, 3).Draw(t, "extent")), append(s.Kernel, kernel)
-				s.PadLow, s.PadHigh = append(s.PadLow, rapid.IntRange(0, 1).Draw(t, "low")), append(s.PadHigh, kernel-1)
-				s.Stride, s.InDilation = append(s.Stride, rapid.IntRange(1, 2).Draw(t, "stride")), append(s.InDilation, rapid.IntRange(1, 2).Draw(t, "dilation"))
-				s.Reverse = append(s.Reverse, rapid.Bool().Draw(t, "reverse"))
-			}
-			out, err := s.withStrides().OutShape()
-			if err != nil {
-				t.Skip(err)
-			}
-			s.InStrides = layout([]int{0, 2, 3, 1}, append([]int{s.Batch, s.InChannels}, s.In...))
-			s.KernelStrides = layout(rapid.SampledFrom([][]int{{2, 3, 0, 1}, {0, 2, 3, 1}}).Draw(t, "kernel order"), append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
-			s.OutStrides = layout(rapid.SampledFrom([][]int{{0, 2, 3, 1}, {0, 1, 2, 3}}).Draw(t, "output order"), append([]int{s.Batch, s.OutChannels}, out...))
-			checkConv(t, p, s)
-		})
-	})
-	c, err := PlanConv(transposedKernel(nhwc(1, 8, 512, 512, 4, 2, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.direct != nil || !c.pieces[0].q.swapped || c.Narrows() != (Stored{true, false}) {
-		t.Errorf("one image's convolution from 512 channels of 8x8 to 512 of 4x4 with a transposed kernel does not read it in place: windows %v, transposed %v, may be stored as bfloat16 %v",
-			c.direct != nil, c.pieces[0].q.swapped, c.Narrows())
-	}
-}
-
-// transposedKernel returns s with input channels that are adjacent in the kernel, as in the gradient for the input of a transposed convolution.
-func transposedKernel(s ConvSpec) ConvSpec {
-	s.KernelStrides = TensorStrides{s.InChannels, 1, s.KernelStrides.Spatial}
-	return s
-}
-
 func drawConv(t *rapid.T) ConvSpec {
 	dims := rapid.IntRange(1, 3).Draw(t, "dims")
 	draw := func(name string, lo, hi int) []int {

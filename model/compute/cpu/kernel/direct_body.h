@@ -667,8 +667,8 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 			}
 }
 
-// Adds the runs' products to the sums. A panel of the operand that tiles read as columns stays in the L1 cache while tiles read the near panels of
-// the other one, which stay in the L2 cache.
+// Adds the runs' products to the sums. A panel of the operand that tiles read as columns stays in the L1 cache while tiles read near panels of the
+// other one, of up to NEAR floats, which stay in the L2 cache.
 static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, const float *x,
 	const float *v, float *sums, int add)
 {

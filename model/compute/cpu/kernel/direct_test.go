@@ -80,6 +80,27 @@ func TestConvCopiedPanels(t *testing.T) {
 	}, func(c *Conv) bool { return c.direct != nil && c.direct.copied > 0 })
 }
 
+// TestConvFewRead checks the same for kernels with adjacent input channels that a product reads in place for few outputs.
+func TestConvFewRead(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
+		s.Batch, s.InChannels = rapid.IntRange(1, 2).Draw(t, "images"), rapid.SampledFrom([]int{256, 512}).Draw(t, "channels")
+		s.In, s.PadHigh = []int{rapid.IntRange(1, 4).Draw(t, "lines"), rapid.IntRange(1, 4).Draw(t, "columns")}, []int{1, 1}
+		s.OutChannels, s.Stored[1] = rapid.IntRange(17, 40).Draw(t, "outputs' channels"), false
+	}, (*Conv).fewRead)
+	s := nhwc(1, 8, 512, 512, 4, 2, 1)
+	s.KernelStrides = TensorStrides{s.InChannels, 1, s.KernelStrides.Spatial}
+	c, err := PlanConv(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.fewRead() || c.Narrows() != (Stored{true, false}) || halfPays(halfAMX, 1, c.fewRead(), &c.pieces[0].q) {
+		t.Errorf("one image's convolution from 512 channels of 8x8 to 512 of 4x4 reads its kernel in place: %v; may be stored as bfloat16: %v; AMX: %v",
+			c.fewRead(), c.Narrows(), halfPays(halfAMX, 1, c.fewRead(), &c.pieces[0].q))
+	}
+}
+
 // TestHalfConvWindows checks the same for pairs of bfloat16.
 func TestHalfConvWindows(t *testing.T) {
 	p := NewPool(2)
@@ -103,7 +124,7 @@ func forWindowedHalves(t *testing.T, test func(t *testing.T)) {
 
 // checkWindows draws convolutions, which adapt changes if it is not nil, until some are wanted.
 func checkWindows(t *testing.T, p *Pool, o Operands, adapt func(*rapid.T, *ConvSpec), wanted func(*Conv) bool) {
-	untilSome(t, "no convolution read windows in place", func(t *rapid.T) int {
+	untilSome(t, "no convolution was computed in the wanted way", func(t *rapid.T) int {
 		s := drawImages(t, []int{1, 2, 3, 4, 5})
 		if s.Operands = o; adapt != nil {
 			adapt(t, &s)

@@ -365,15 +365,6 @@ static int ISA(adjacent)(const operand *a)
 	return !a->bounded && !a->narrow && a->x.digits == 1 && inner->off == 1 && (a->k.digits == 1 || inner->n % BLOCK_K == 0);
 }
 
-// The offset of the value i of an operand without bounds along its rows or columns, or along its contraction.
-static int64_t ISA(offset)(const axes *x, int64_t i)
-{
-	int64_t at = 0;
-	for (int64_t d = x->digits - 1; d > 0; i /= x->d[d].n, d--)
-		at += i % x->d[d].n * x->d[d].off;
-	return at + i * x->d[0].off;
-}
-
 // Stores rows of sums, [rows][COLS], in C, whose rows are adjacent if the product is a transposed one.
 static void ISA(store_sums)(const float *sums, int64_t rows, const ISA(columns) *n, float *c, const int64_t *row, int add)
 {
@@ -415,13 +406,14 @@ static void ISA(block_few)(const product *q, const part *w, const float *a, cons
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
 		for (int64_t k = w->k0; k < w->k1; k += BLOCK_K) {
 			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
-			const float *from = a + q->a.base + ISA(offset)(&q->a.k, k);
+			int64_t from;
+			ISA(expand)(&q->a.k, k, 1, &from, 0);
 			for (int64_t p = 0; p < number; p++) {
 				const float *b = packed + (k - w->k0) * panels * COLS + (w->n0 + p * COLS) * kc;
 				float *to = whole[p] ? c + cols[p].off[0] : room + p * PART_ROWS * COLS;
 				int add = k > w->k0 || (whole[p] && w->accumulate);
 				for (int64_t m = m0; m < m1; m += h)
-					ISA(rows_tiles)[(m1 - m < h ? m1 - m : h) - 1][cols[p].cols > VL](kc, from + m * apart,
+					ISA(rows_tiles)[(m1 - m < h ? m1 - m : h) - 1][cols[p].cols > VL](kc, a + q->a.base + m * apart + from,
 						apart, b, COLS, to, (whole[p] ? row : flat) + m - m0, add);
 			}
 		}

@@ -47,10 +47,10 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	}
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
-		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || w.kernelLies(s) {
+		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
 			return nil, nil
 		}
-	} else if s.kernelReadByFew(w.outputs(s)) {
+	} else if s.fewRead(s.firstClass()) {
 		return nil, nil
 	}
 	var taps [][2]phaseTaps
@@ -125,7 +125,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		column := w.fewRuns(&v, channels, y, x)
 		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
 		w.packed += s.OutChannels * column
-	case w.pairs == nil && w.kernelLies(s):
+	case w.pairs == nil && s.kernelLies():
 		w.q.far = 1
 		groups := s.Batch * y.outputs * roundUp(x.outputs, group()) / group()
 		if size := s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels; groups > C.GROUPS && size >= copiedKernel {
@@ -216,22 +216,8 @@ const fewRows = 96
 var copiedKernel = 1 << 21
 
 // kernelLies reports whether the kernel can be read in place and is read so rarely that packing it is not worthwhile.
-func (w *windows) kernelLies(s *ConvSpec) bool {
-	return w.outputs(s) <= fewRows && !s.Stored[1] && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
-}
-
-// outputs returns the number of outputs of the first class, of all images.
-func (w *windows) outputs(s *ConvSpec) int {
-	n := s.Batch
-	for d := range s.In {
-		n *= s.tapsOf(d, 0, w.outExtent(s, d)).outputs
-	}
-	return n
-}
-
-func (w *windows) outExtent(s *ConvSpec, d int) int {
-	out, _ := s.outShape()
-	return out[d]
+func (s *ConvSpec) kernelLies() bool {
+	return s.firstClass() <= fewRows && !s.Stored[1] && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
 }
 
 // windowsTask is a running convolution by windows.
