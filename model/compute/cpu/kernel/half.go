@@ -153,8 +153,8 @@ func chooseHalf(precision string, o Operands) HalfChoice {
 	best := HalfChoice{Name: halfNames[halfNone], Precision: precision}
 	gain := halfMargin
 	for set := halfAMX; set >= halfAVX512; set-- {
-		if missing := int(C.half_missing(C.int(set))); missing != C.HALF_HERE {
-			best.Reasons = append(best.Reasons, halfNames[set]+" "+halfMissing[missing])
+		if missing := missingHalf(set); missing != "" {
+			best.Reasons = append(best.Reasons, halfNames[set]+" "+missing)
 			continue
 		}
 		if err := proveHalf(set, o); err != nil {
@@ -174,6 +174,10 @@ var halfMissing = [...]string{
 	C.HALF_NOT_BUILT: "is not built for this processor.", C.HALF_NOT_ANNOUNCED: "is not reported by the processor.",
 	C.HALF_NOT_PERMITTED: "is not permitted by the system.",
 }
+
+// missingHalf returns why this process cannot use a set, or nothing. It asks the system for permission to use AMX, without which its
+// instructions end the process.
+func missingHalf(set int) string { return halfMissing[C.half_missing(C.int(set))] }
 
 // halfProduct returns a product of dense matrices of random values.
 func halfProduct(m, n, k int, o Operands) (q *product, a, b []float32) {

@@ -40,6 +40,7 @@ func TestHalfProbe(t *testing.T) {
 	}
 	for i, name := range halfNames {
 		if name == set {
+			missingHalf(i)
 			for _, o := range asHalves {
 				if err := proveHalf(i, o); err != nil {
 					t.Fatal(err)
@@ -49,10 +50,12 @@ func TestHalfProbe(t *testing.T) {
 	}
 }
 
-// runsHalf reports whether a set works on this machine even if it is not reported: some hypervisors hide features of the processor.
+// runsHalf reports whether a set works on this machine even if it is not reported: some hypervisors hide features of the processor. This
+// process and the one that probes must each ask for permission to use AMX.
 var runsHalf = sync.OnceValue(func() (runs [len(halfNames)]bool) {
 	runs[halfPlain] = true
 	for set := halfPlain + 1; set < len(halfNames); set++ {
+		missingHalf(set)
 		probe := exec.Command(os.Args[0], "-test.run=^TestHalfProbe$")
 		probe.Env = append(os.Environ(), probeEnv+"="+halfNames[set])
 		runs[set] = probe.Run() == nil
