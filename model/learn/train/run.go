@@ -189,7 +189,9 @@ func (s *session) train(ctx context.Context) error {
 		for range next { // drain prepared calls
 		}
 	}()
-	s.rate.restart(time.Now(), s.status.Step)
+	began, from := time.Now(), s.status.Step
+	s.rate.restart(began, from)
+	compiled := map[int]bool{} // by steps per call
 	var last *measured
 	for at := s.status.Step; at < s.cfg.Steps; {
 		call, ok := <-next
@@ -207,7 +209,12 @@ func (s *session) train(ctx context.Context) error {
 			return err
 		}
 		last, now.steps, now.ended = now, out.Steps, time.Now()
-		if at += call.N; call.N == 1 || s.due(at) || s.early.why != "" {
+		at += call.N
+		if !compiled[call.N] { // compiling, which takes longer than a step, says nothing about the speed
+			compiled[call.N] = true
+			s.rate.restart(now.ended, at)
+		}
+		if call.N == 1 || s.due(at) || s.early.why != "" {
 			if err := s.record(last); err != nil {
 				return err
 			}
@@ -218,6 +225,7 @@ func (s *session) train(ctx context.Context) error {
 		}
 	}
 	if s.status.ImagesPerSecond == 0 { // a very short run has no speed yet, but sweep estimates need it
+		s.rate.restart(began, from)
 		s.pace(time.Now())
 	}
 	if err := s.keepAll(); err != nil {
