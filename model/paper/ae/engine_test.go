@@ -36,10 +36,14 @@ func engine(t *testing.T) backends.Backend {
 
 // tolerance is the largest relative error against PyTorch's float64: max|a-b| over max|b|, per tensor. It is relative to the
 // tensor's largest element because the rounding error of an element scales with its summed terms, which have the tensor's scale, and not
-// with the sum, which may nearly cancel. TF32 operands have a 10-bit mantissa, 13 bits fewer than float32.
+// with the sum, which may nearly cancel. TF32 operands have a 10-bit mantissa, 13 bits fewer than float32; on an H200 the gradients of
+// the decoder's first layers differ most, by up to 0.09 (docs/measurements/gpu.md).
 func tolerance() float64 {
-	if engineName == "xla:cuda" && precision == model.TF32 {
-		return 2e-2
+	if rounds() {
+		return 0.15
 	}
 	return 1e-4 * looser
 }
+
+// rounds reports whether products are computed in TF32.
+func rounds() bool { return engineName == "xla:cuda" && precision == model.TF32 }

@@ -37,6 +37,9 @@ func holdToPyTorch(t *testing.T, without ...string) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			if name == "tripod" && rounds() {
+				t.Skip("TF32 rounds away most of Tripod's second differences")
+			}
 			if name == "hrr" {
 				parity(t, readNPZ(t, path))
 			} else {
