@@ -103,12 +103,14 @@ func (c *Conv) halve() error {
 		products[i] = &c.pieces[i].q
 	}
 	set, parts := c.spec.Operands.set()
-	if parts == 1 && (set == halfAVX512 || set == halfPlain) {
+	if parts == 1 && set != halfNone {
 		direct, err := c.planWindows(nil, set)
 		if direct != nil || err != nil {
 			c.direct, c.kernel = direct, nil
 			return err
 		}
+	}
+	if parts == 1 && (set == halfAVX512 || set == halfPlain) {
 		if c.kernel = c.planCorrelation(set); c.kernel != nil {
 			c.direct = nil
 			return nil

@@ -7,11 +7,6 @@
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, NEAR = 32 << 10 };
 
-// A stretch of a contraction: its offsets in A and B, in floats, and its length. lanes has the columns of pairs that use it.
-typedef struct {
-	int64_t a, b, n, lanes;
-} run;
-
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
 typedef struct {
@@ -41,6 +36,7 @@ typedef struct {
 	int64_t n, obatch, ochannel, windows, few; // few: there are so few columns that the contraction fills the vectors instead
 	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
+	int64_t side;                              // it multiplies strips of this height; 0 if not
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
 	int64_t add;                               // outputs are added to their existing values
 	int64_t pitch;                             // floats, or pairs, of a staged line

@@ -110,9 +110,25 @@ func TestHalfConvWindows(t *testing.T) {
 	})
 }
 
-// forWindowedHalves runs a test with each set that reads bfloat16 in place and that this machine supports.
+// TestHalfConvStrips checks the same in strips of tiles.
+func TestHalfConvStrips(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forHalves(t, []int{halfPlain, halfAMX}, func(t *testing.T) {
+		checkWindows(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
+			s.InChannels = 32 * rapid.IntRange(1, 2).Draw(t, "steps")
+			s.In[1] = rapid.IntRange(8, 40).Draw(t, "width")
+		}, func(c *Conv) bool { return c.direct != nil && c.direct.q.side != 0 })
+	})
+}
+
+// forWindowedHalves runs a test with each set that reads pairs of bfloat16 in place and that this machine supports.
 func forWindowedHalves(t *testing.T, test func(t *testing.T)) {
-	for _, set := range []int{halfPlain, halfAVX512} {
+	forHalves(t, []int{halfPlain, halfAVX512}, test)
+}
+
+func forHalves(t *testing.T, sets []int, test func(t *testing.T)) {
+	for _, set := range sets {
 		t.Run(halfNames[set], func(t *testing.T) {
 			if !runsHalf()[set] {
 				t.Skip("this machine has no " + halfNames[set])
@@ -320,6 +336,16 @@ func TestConvPaths(t *testing.T) {
 				t.Errorf("%s, pass %d, does not read windows in place: %v", l.name, pass, err)
 			}
 		}
+	}
+	if vectorFloats() >= 8 {
+		withHalf(halfPlain, func() {
+			for _, spec := range []ConvSpec{nhwc(16, 32, 64, 128, 4, 2, 1), inputGradient(nhwc(16, 64, 64, 128, 4, 2, 1)), nhwc(16, 16, 256, 512, 4, 2, 1)} {
+				spec.Operands = Halves
+				if c, err := PlanConv(spec); err != nil || c.direct == nil || c.direct.q.side == 0 {
+					t.Errorf("%+v is not computed in strips: %v", spec, err)
+				}
+			}
+		})
 	}
 	for _, small := range []ConvSpec{nhwc(16, 64, 3, 64, 4, 2, 1), nhwc(16, 64, 64, 3, 3, 1, 1), nhwc(16, 32, 64, 128, 4, 2, 1)} {
 		if c, err := PlanConv(kernelGradient(small)); err != nil || c.kernel == nil {

@@ -13,6 +13,7 @@
 #endif
 
 static void nothing(void) {}
+static void nothing_of(int64_t side) { (void)side; }
 
 // ---- tiles in C, which test the tile layout ----
 
@@ -32,9 +33,9 @@ static void software_load(software_tile *t, const void *from, int64_t stride)
 		memcpy((*t)[i], (const char *)from + i * stride, 64);
 }
 
-static void software_store(software_tile *t, void *to, int64_t stride)
+static void software_store(software_tile *t, void *to, int64_t stride, int64_t rows)
 {
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < rows; i++)
 		memcpy((char *)to + i * stride, (*t)[i], 64);
 }
 
@@ -56,15 +57,15 @@ static void software_dot(software_tile *c, software_tile *a, software_tile *b)
 }
 
 #define TILE_TARGET
-#define TILE_NAME plain_tile
+#define TILE_NAME(name) plain_##name
 #define TILES software_tile tile[8]
 #define TILE_ZERO(t) memset(tile[t], 0, sizeof tile[t])
 #define TILE_LOAD(t, from, stride) software_load(&tile[t], from, stride)
 #define TILE_DOT(c, a, b) software_dot(&tile[c], &tile[a], &tile[b])
-#define TILE_STORE(t, to, stride) software_store(&tile[t], to, stride)
+#define TILE_STORE(t, to, stride, rows) software_store(&tile[t], to, stride, rows)
 #include "half_tiles.h"
 
-static const half_tiles plain = {HALF_ROWS, 16, nothing, nothing, plain_tile};
+static const half_tiles plain = {HALF_ROWS, 16, nothing_of, nothing, plain_tile, plain_strips};
 
 #if defined(__x86_64__)
 
@@ -72,26 +73,31 @@ static const half_tiles plain = {HALF_ROWS, 16, nothing, nothing, plain_tile};
 
 #define AMX __attribute__((target("amx-tile,amx-bf16")))
 
-// Palette 1: eight tiles of 16 rows of 64 bytes.
-static const struct {
+// Palette 1: eight tiles of rows of 64 bytes. B's tiles, 6 and 7, always have 16 rows.
+typedef struct {
 	uint8_t palette, start, reserved[14];
 	uint16_t bytes[16];
 	uint8_t rows[16];
-} layout = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+} layout;
+#define LAYOUT(side) {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {side, side, side, side, side, side, 16, 16}}
 
-AMX static void amx_begin(void) { _tile_loadconfig(&layout); }
+AMX static void amx_begin(int64_t side)
+{
+	static const layout whole = LAYOUT(16), low = LAYOUT(8);
+	_tile_loadconfig(side == 8 ? &low : &whole);
+}
 AMX static void amx_end(void) { _tile_release(); }
 
 #define TILE_TARGET AMX
-#define TILE_NAME amx_tile
+#define TILE_NAME(name) amx_##name
 #define TILES
 #define TILE_ZERO(t) _tile_zero(t)
 #define TILE_LOAD(t, from, stride) _tile_loadd(t, from, stride)
 #define TILE_DOT(c, a, b) _tile_dpbf16ps(c, a, b)
-#define TILE_STORE(t, to, stride) _tile_stored(t, to, stride)
+#define TILE_STORE(t, to, stride, rows) _tile_stored(t, to, stride)
 #include "half_tiles.h"
 
-static const half_tiles amx = {HALF_ROWS, 16, amx_begin, amx_end, amx_tile};
+static const half_tiles amx = {HALF_ROWS, 16, amx_begin, amx_end, amx_tile, amx_strips};
 
 // ---- AVX512_BF16 ----
 
@@ -139,7 +145,7 @@ static void vdp_tile(int64_t pairs, int64_t parts, const half *a, int64_t height
 	tiles[rows - 1][cols > 16](pairs, parts, a, height, b, c);
 }
 
-static const half_tiles vdp = {12, 1, nothing, nothing, vdp_tile};
+static const half_tiles vdp = {12, 1, nothing_of, nothing, vdp_tile, 0};
 
 // ---- detection ----
 
@@ -208,3 +214,4 @@ const half_tiles *half_tiles_of(int64_t set)
 
 int64_t half_rows(int set) { return half_tiles_of(set)->rows; }
 int64_t half_unit(int set) { return half_tiles_of(set)->unit; }
+int half_strips(int set) { return half_tiles_of(set)->strips != 0; }

@@ -124,8 +124,11 @@ func (o Operands) AsHalves() bool {
 // little stay in float32, and fixed, so that a shape is always computed in the same way. With two parts each, three products are computed.
 var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 4}
 
-// packCost is the time to pack an element, in float32 multiplications.
-const packCost = 24
+// packCost and storeCost are the times to pack an element and to store a result by way of a block, in float32 multiplications.
+const (
+	packCost  = 24
+	storeCost = 48
+)
 
 // halfPays reports whether a set computes products faster than the float32 kernels, which may read one operand in place. Work is
 // counted in float32 multiplications of whole tiles.
@@ -143,7 +146,7 @@ func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 		}
 		whole := func(n C.int64_t, of int) float64 { return float64(roundUp(int(n), of)) }
 		multiplying := whole(q.c.m, int(C.half_unit(C.int(set)))) * whole(q.c.n, C.HALF_COLS/2) * whole(q.c.k, C.HALF_STEP) / halfGain[set]
-		narrow += float64(parts)*packing + float64(2*parts-1)*multiplying
+		narrow += float64(parts)*packing + float64(2*parts-1)*multiplying + storeCost*m*n
 	}
 	return narrow < wide
 }

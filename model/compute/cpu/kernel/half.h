@@ -16,16 +16,36 @@ enum { HALF_ROWS = 32, HALF_COLS = 32, HALF_STEP = 32, HALF_PAIRS = HALF_STEP / 
 // The sets that multiply.
 enum { HALF_NONE, HALF_PLAIN, HALF_AVX512, HALF_AMX, HALF_SETS };
 
+// A stretch of a contraction: its offsets in A and B, in floats or pairs, and its length. lanes has the columns of pairs of outputs that use it.
+typedef struct {
+	int64_t a, b, n, lanes;
+} run;
+
+// One or two strips, each of side adjacent windows (8 or 16), times 16 or 32 columns: the sum over runs of A's pairs, those of the next window
+// column words further on, times B's, those of the next k step words further on. Runs are of whole steps. A result's rows are width floats apart.
+typedef struct {
+	const run *r;
+	int64_t runs, side, column, step, width;
+	const float *a[2], *b;
+	float *c[2];
+	int below, right; // whether there are a second strip and a second half of the columns
+} strips;
+
 // How a set multiplies. begin and end enclose the tiles of one call from Go, because a goroutine may change threads between calls.
 typedef struct {
 	int64_t rows, unit; // the tallest panel of rows, and the unit of a panel's height
-	void (*begin)(void), (*end)(void);
+	void (*begin)(int64_t side), (*end)(void); // side is the number of rows of the tiles of A and C: 8 or 16
 	// Writes the first rows x cols elements of c[i*HALF_COLS + j] = sum over k of a[i, k] b[k, j], and may write others of
 	// the block. a and b are panels (see half_pack_rows) of pairs of k, padded with zeros to whole steps.
 	void (*tile)(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows, int64_t cols);
+	// Multiplies pairs that are read in place; null if the set has no tiles.
+	void (*strips)(const strips *s);
 } half_tiles;
 
 const half_tiles *half_tiles_of(int64_t set);
+
+// half_strips reports whether a set multiplies strips.
+int half_strips(int set);
 
 int64_t half_rows(int set);
 int64_t half_unit(int set);

@@ -360,7 +360,7 @@ func TestHalfPays(t *testing.T) {
 	}{
 		{1024, 128, 512, halfAMX, Halves, true, true}, {1024, 128, 512, halfAVX512, Halves, true, true}, {1024, 128, 512, halfNone, Halves, false, false},
 		{1024, 3, 512, halfAMX, Halves, true, false}, {1024, 32, 512, halfAVX512, Halves, true, false}, {1024, 32, 512, halfAVX512, Halves, false, true},
-		{1024, 128, 3, halfAMX, Halves, false, false}, {5, 5, 5, halfAMX, Halves, false, false}, {64, 64, 0, halfAMX, Halves, false, false},
+		{1024, 128, 3, halfAMX, Halves, false, false}, {65536, 64, 27, halfAMX, Halves, true, false}, {5, 5, 5, halfAMX, Halves, false, false}, {64, 64, 0, halfAMX, Halves, false, false},
 		{1024, 512, 512, halfAMX, Split, false, true}, {1024, 512, 512, halfAVX512, Split, false, false}, {64, 64, 64, halfAMX, Split, true, false},
 	} {
 		q, _, _ := halfProduct(c.m, c.n, c.k, c.operands)

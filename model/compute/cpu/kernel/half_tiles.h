@@ -1,6 +1,6 @@
-// A block of up to 2 x 2 tiles of 16 x 16 sums, of one or three products. TILE_LOAD, TILE_DOT, TILE_STORE and TILE_ZERO are instructions or
+// Blocks of up to 2 x 2 tiles of 16 x 16 sums. The first computes one or three products. TILE_LOAD, TILE_DOT, TILE_STORE and TILE_ZERO are instructions or
 // functions of half.c; TILES declares the registers of the latter: 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B.
-TILE_TARGET static void TILE_NAME(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows,
+TILE_TARGET static void TILE_NAME(tile)(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows,
 	int64_t cols)
 {
 	enum { SIDE = 16, ROW_A = HALF_STEP * sizeof(half), ROW_B = HALF_COLS * 2 * sizeof(half), ROW_C = HALF_COLS * sizeof(float) };
@@ -27,13 +27,50 @@ TILE_TARGET static void TILE_NAME(int64_t pairs, int64_t parts, const half *a, i
 					TILE_DOT(3, 5, 7);
 			}
 		}
-	TILE_STORE(0, c, ROW_C);
+	TILE_STORE(0, c, ROW_C, SIDE);
 	if (right)
-		TILE_STORE(1, c + SIDE, ROW_C);
+		TILE_STORE(1, c + SIDE, ROW_C, SIDE);
 	if (below)
-		TILE_STORE(2, c + SIDE * HALF_COLS, ROW_C);
+		TILE_STORE(2, c + SIDE * HALF_COLS, ROW_C, SIDE);
 	if (below && right)
-		TILE_STORE(3, c + SIDE * HALF_COLS + SIDE, ROW_C);
+		TILE_STORE(3, c + SIDE * HALF_COLS + SIDE, ROW_C, SIDE);
+}
+
+// See strips in half.h.
+TILE_TARGET static void TILE_NAME(strips)(const strips *s)
+{
+	enum { SIDE = 16 };
+	int64_t column = s->column * sizeof(float), step = s->step * sizeof(float), width = s->width * sizeof(float);
+	TILES;
+	TILE_ZERO(0);
+	TILE_ZERO(1);
+	TILE_ZERO(2);
+	TILE_ZERO(3);
+	for (const run *r = s->r; r < s->r + s->runs; r++) {
+		const float *y = s->b + r->b;
+		for (int64_t k = r->a; k < r->a + r->n; k += HALF_PAIRS, y += HALF_PAIRS * s->step) {
+			TILE_LOAD(4, s->a[0] + k, column);
+			TILE_LOAD(6, y, step);
+			TILE_DOT(0, 4, 6);
+			if (s->right) {
+				TILE_LOAD(7, y + SIDE, step);
+				TILE_DOT(1, 4, 7);
+			}
+			if (s->below) {
+				TILE_LOAD(5, s->a[1] + k, column);
+				TILE_DOT(2, 5, 6);
+				if (s->right)
+					TILE_DOT(3, 5, 7);
+			}
+		}
+	}
+	TILE_STORE(0, s->c[0], width, s->side);
+	if (s->right)
+		TILE_STORE(1, s->c[0] + SIDE, width, s->side);
+	if (s->below)
+		TILE_STORE(2, s->c[1], width, s->side);
+	if (s->below && s->right)
+		TILE_STORE(3, s->c[1] + SIDE, width, s->side);
 }
 #undef TILE_TARGET
 #undef TILE_NAME

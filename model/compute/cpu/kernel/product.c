@@ -34,7 +34,7 @@ typedef struct {
 		int64_t, int64_t);
 	void (*dots)(int64_t, int64_t, int64_t, int64_t, const float *, int64_t, const float *, int64_t, float *, int64_t, int64_t,
 		int64_t);
-	void (*convolve_windows)(const windowed *, const window *, const extent *, const float *, const float *, float *, float *);
+	void (*convolve_windows)(const windowed *, const window *, const extent *, const half_tiles *, const float *, const float *, float *, float *);
 	void (*pack_panels)(const product *, const float *, float *, int64_t, int64_t);
 	void (*half_pack_panels)(const product *, const float *, float *, int64_t, int64_t);
 	void (*pack_few)(const product *, const window *, const float *, float *, int64_t);
@@ -127,7 +127,12 @@ int64_t staged_floats(const staging *s, int64_t lines) { return (lines * s->colu
 
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y, float *room)
 {
-	set->convolve_windows(q, w, e, x, b, y, room);
+	const half_tiles *t = q->side ? half_tiles_of(q->half) : 0;
+	if (t)
+		t->begin(q->side);
+	set->convolve_windows(q, w, e, t, x, b, y, room);
+	if (t)
+		t->end();
 }
 
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1) { set->pack_panels(q, b, to, p0, p1); }
@@ -166,7 +171,7 @@ void half_pack_cols(const product *q, const float *b, half *to, int64_t p0, int6
 void half_block_cols(const product *q, part *w, const float *a, const half *packed, float *c, half *room)
 {
 	const half_tiles *t = half_tiles_of(q->half);
-	t->begin();
+	t->begin(16);
 	set->half_block_cols(q, w, t, a, packed, c, room);
 	t->end();
 }
@@ -174,7 +179,7 @@ void half_block_cols(const product *q, part *w, const float *a, const half *pack
 void half_block_rows(const product *q, part *w, const half *packed, const float *b, float *c, half *room)
 {
 	const half_tiles *t = half_tiles_of(q->half);
-	t->begin();
+	t->begin(16);
 	set->half_block_rows(q, w, t, packed, b, c, room);
 	t->end();
 }

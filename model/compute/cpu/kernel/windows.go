@@ -47,7 +47,8 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	}
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
-		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
+		w.q.side = C.int64_t(c.strip(half))
+		if half == halfAMX && w.q.side == 0 || s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
 			return nil, nil
 		}
 	} else if s.fewRead(s.firstClass()) {
@@ -79,6 +80,24 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 		return nil, nil
 	}
 	return w, nil
+}
+
+// strip returns the height of strips in which a set computes the convolution, or 0 if it cannot: strips are of windows of a line, in whole steps
+// of channels and whole tiles of columns.
+func (c *Conv) strip(half int) int {
+	s, side := &c.spec, 16
+	if C.half_strips(C.int(half)) == 0 || s.InChannels%C.HALF_STEP != 0 || C.tile_cols()%16 != 0 {
+		return 0
+	}
+	for phase := range s.phases(1) {
+		switch n := s.tapsOf(1, phase, c.out[1]).outputs; {
+		case n > 0 && n < 8:
+			return 0
+		case n > 0 && n < 16:
+			side = 8
+		}
+	}
+	return side
 }
 
 // vectorFloats returns the number of floats in a vector of the instruction set in use.
