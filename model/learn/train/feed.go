@@ -143,10 +143,7 @@ func (s *session) prepare(first, n int) (f fed) {
 // span returns the number of steps of the call that begins with step first: a full call, counted from the last step at which something was
 // due, or 1 if fewer steps are left until something is due. It depends only on the configuration, so a resumed run makes the same calls.
 func (s *session) span(first int) int {
-	if first == 1 {
-		return 1 // something is due after the first step
-	}
-	n, last, next := s.feeding.Steps, 1, s.cfg.Steps
+	n, last, next := s.feeding.Steps, 0, s.cfg.Steps
 	for _, every := range []int{s.cfg.SampleEvery, s.cfg.CheckpointEvery, s.cfg.EvalEvery} {
 		last = max(last, (first-1)/every*every)
 		next = min(next, ((first-1)/every+1)*every)
@@ -157,9 +154,10 @@ func (s *session) span(first int) int {
 	return n
 }
 
-// due reports whether a sample, a checkpoint or an evaluation follows a step.
+// due reports whether a sample, a checkpoint or an evaluation follows a step. The first sample follows the first full call, so that a run whose
+// intervals are multiples of a call needs no program for single steps.
 func (s *session) due(step int) bool {
-	return step == 1 || step == s.cfg.Steps || step%s.cfg.SampleEvery == 0 || step%s.cfg.CheckpointEvery == 0 || step%s.cfg.EvalEvery == 0
+	return step == s.feeding.Steps || step == s.cfg.Steps || step%s.cfg.SampleEvery == 0 || step%s.cfg.CheckpointEvery == 0 || step%s.cfg.EvalEvery == 0
 }
 
 // read returns images by index.

@@ -158,13 +158,19 @@ func TestSpanEndsWhereSomethingIsDue(t *testing.T) {
 		spans = append(spans, n)
 		step += n
 	}
-	// due: 1, 7, 10, 14, 20, 21, 23
-	if want := []int{1, 4, 1, 1, 1, 1, 1, 4, 4, 1, 1, 1, 1, 1}; !slices.Equal(spans, want) {
+	// due: 4, 7, 10, 14, 20, 21, 23
+	if want := []int{4, 1, 1, 1, 1, 1, 1, 4, 4, 1, 1, 1, 1, 1}; !slices.Equal(spans, want) {
 		t.Errorf("calls of %v steps, want %v", spans, want)
 	}
-	for first, want := range map[int]int{2: 4, 3: 1, 4: 1, 5: 1, 11: 4, 12: 1} { // possible starts of a resumed run
+	for first, want := range map[int]int{1: 4, 2: 1, 4: 1, 5: 1, 11: 4, 12: 1} { // possible starts of a resumed run
 		if got := s.span(first); got != want {
 			t.Errorf("from step %d: a call of %d, want %d", first, got, want)
+		}
+	}
+	s.cfg = model.Config{Steps: 40, SampleEvery: 8, EvalEvery: 20, CheckpointEvery: 12}
+	for step := 1; step <= s.cfg.Steps; step += s.feeding.Steps {
+		if got := s.span(step); got != s.feeding.Steps {
+			t.Errorf("from step %d, with intervals that are multiples of a call: a call of %d", step, got)
 		}
 	}
 }

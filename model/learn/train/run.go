@@ -311,7 +311,7 @@ func entries(c model.Config, codes []int32) []int32 {
 // keep does what is due after a step: writing samples, a checkpoint, points and the status.
 func (s *session) keep(now time.Time) error {
 	step := s.status.Step
-	if step == 1 || step%s.cfg.SampleEvery == 0 || step == s.cfg.Steps {
+	if step == s.feeding.Steps || step%s.cfg.SampleEvery == 0 || step == s.cfg.Steps {
 		if err := s.sample(); err != nil {
 			return err
 		}
