@@ -24,20 +24,22 @@ typedef struct {
 	run r[MAX_RUNS];
 } window;
 
-// A range of work: images [i0, i1), part j of parts of their outputs' lines, panels [p0, p1) of columns. Lines [l0, l1) are staged.
+// A range of work: windows [w0, w1), images [i0, i1), part j of parts of their outputs' lines, panels [p0, p1) of columns. Lines [l0, l1) are
+// staged.
 typedef struct {
-	int64_t i0, i1, j, parts, p0, p1, l0, l1;
+	int64_t w0, w1, i0, i1, j, parts, p0, p1, l0, l1;
 	int64_t copied; // if B is read in place by several tiles, where there is room for COPIED of its panels; otherwise 0
 } extent;
 
 // Parameters shared by all windows of a convolution.
 typedef struct {
 	staging s;
-	int64_t n, obatch, ochannel, windows, few; // few: there are so few columns that the contraction fills the vectors instead
+	int64_t n, obatch, ochannel, few;          // few: there are so few columns that the contraction fills the vectors instead
 	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
 	int64_t side;                              // it multiplies strips of this height; 0 if not
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
+	int64_t ahead;                             // the first tile of a panel fetches what the run says
 	int64_t add;                               // outputs are added to their existing values
 	int64_t pitch;                             // floats, or pairs, of a staged line
 } windowed;

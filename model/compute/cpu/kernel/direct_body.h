@@ -76,9 +76,9 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
 // stored at c + row[i].
-// TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator. AHEAD is
-// how many steps ahead b is fetched, or 0. The lines of the result are fetched before the sums.
-#define RUNS_TILE(TARGET, name, rows, vectors, AHEAD, V, LOAD, TIMES)                                                               \
+// TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator. FETCH
+// fetches something in every step. The lines of the result are fetched before the sums.
+#define RUNS_TILE(TARGET, name, rows, vectors, FETCH, V, LOAD, TIMES)                                                               \
 	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group,         \
 		int64_t ar, int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                          \
 	{                                                                                                                           \
@@ -90,15 +90,15 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
 				__builtin_prefetch(c + row[i] + j * VL, 1);                                                         \
 		for (; runs > 0; runs--, r++) {                                                                                     \
-			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                  \
+			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b, *next = r->next;                                 \
 			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
 				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                         \
+			(void)next;                                                                                                 \
 			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                               \
 				V v[vectors];                                                                                       \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
 					v[j] = LOAD(y + j * VL);                                                                    \
-				UNROLL for (int j = 0; j < (AHEAD ? vectors : 0); j++)                                              \
-					__builtin_prefetch(y + AHEAD * bk + j * VL);                                                \
+				FETCH(vectors)                                                                                      \
 				UNROLL for (int i = 0; i < rows; i++)                                                               \
 					UNROLL for (int j = 0; j < vectors; j++)                                                    \
 						acc[i][j] = TIMES(acc[i][j], g[i / GROUP] + i % GROUP * ar, v[j]);                  \
@@ -114,11 +114,20 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
 				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                           \
 	}
+#define NO_FETCH(vectors)
+#define FAR(vectors)                             \
+	UNROLL for (int j = 0; j < vectors; j++) \
+		__builtin_prefetch(y + FAR_AHEAD * bk + j * VL);
+#define NEXT(vectors)                                \
+	UNROLL for (int j = 0; j < COLS; j += 16)    \
+		__builtin_prefetch(next + j, 0, 2);  \
+	next += r->apart;
 #define FLOATS(y) (*(const vf *)(y))
 #define TIMES_FLOAT(acc, x, v) ((acc) + *(x) * (v))
 #define DIRECT(rows, vectors)                                                 \
-	RUNS_TILE(, direct, rows, vectors, 0, vf, FLOATS, TIMES_FLOAT)        \
-	RUNS_TILE(, far, rows, vectors, FAR_AHEAD, vf, FLOATS, TIMES_FLOAT)
+	RUNS_TILE(, direct, rows, vectors, NO_FETCH, vf, FLOATS, TIMES_FLOAT)  \
+	RUNS_TILE(, far, rows, vectors, FAR, vf, FLOATS, TIMES_FLOAT)         \
+	RUNS_TILE(, ahead, rows, vectors, NEXT, vf, FLOATS, TIMES_FLOAT)
 #define DIRECTS(rows) DIRECT(rows, 1) DIRECT(rows, 2)
 EACH_HEIGHT(DIRECTS)
 
@@ -128,11 +137,11 @@ typedef void (*ISA(direct_tile))(const run *, int64_t, const float *, const int6
 static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 // The same for LINE rows of one vector.
-RUNS_TILE(, line, 8, 1, 0, vf, FLOATS, TIMES_FLOAT)
+RUNS_TILE(, line, 8, 1, NO_FETCH, vf, FLOATS, TIMES_FLOAT)
 
 // The same for tiles of few rows, which have three vectors so that there are enough sums.
 enum { ISA(LOW) = 4, ISA(THREE) = 3 * VL };
-#define THREES(rows) RUNS_TILE(, direct, rows, 3, 0, vf, FLOATS, TIMES_FLOAT)
+#define THREES(rows) RUNS_TILE(, direct, rows, 3, NO_FETCH, vf, FLOATS, TIMES_FLOAT)
 THREES(1) THREES(2) THREES(3) THREES(4)
 static const ISA(direct_tile) ISA(low_tiles)[ISA(LOW)] = {ISA(direct_1_3), ISA(direct_2_3), ISA(direct_3_3), ISA(direct_4_3)};
 
@@ -140,6 +149,11 @@ static const ISA(direct_tile) ISA(low_tiles)[ISA(LOW)] = {ISA(direct_1_3), ISA(d
 #undef BOTH
 #define BOTH(rows) {ISA(far_##rows##_1), ISA(far_##rows##_2)},
 static const ISA(direct_tile) ISA(far_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
+
+// The same, fetching what is read next.
+#undef BOTH
+#define BOTH(rows) {ISA(ahead_##rows##_1), ISA(ahead_##rows##_2)},
+static const ISA(direct_tile) ISA(ahead_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 // The same for words in a and b that each hold a pair of bfloat16, in plain C.
 static void ISA(halves_tile)(int64_t rows, int64_t vectors, const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,
@@ -176,7 +190,7 @@ static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 #define PAIRS_OF(y) ((__m512bh)_mm512_loadu_si512(y))
 #define TIMES_PAIR(acc, x, v) ((vf)_mm512_dpbf16_ps((__m512)(acc), v, (__m512bh)_mm512_set1_epi32(*(const pair_word *)(x))))
 typedef int32_t pair_word __attribute__((may_alias));
-#define VDP_PAIRS(rows, vectors) RUNS_TILE(VDP_TARGET, vdp, rows, vectors, 0, __m512bh, PAIRS_OF, TIMES_PAIR)
+#define VDP_PAIRS(rows, vectors) RUNS_TILE(VDP_TARGET, vdp, rows, vectors, NO_FETCH, __m512bh, PAIRS_OF, TIMES_PAIR)
 #define VDPS(rows) VDP_PAIRS(rows, 1) VDP_PAIRS(rows, 2)
 EACH_HEIGHT(VDPS)
 #undef BOTH
@@ -242,7 +256,7 @@ static inline void ISA(store_row)(float *c, const float *row, int64_t cols, int 
 
 // A tile that is being filled: up to GROUPS groups of adjacent windows. row is -1 for rows after the end of their line.
 typedef struct {
-	int64_t groups, whole;
+	int64_t groups, whole, tiles; // tiles is the number of tiles before it
 	int64_t group[GROUPS], row[ROWS];
 } ISA(gathered);
 
@@ -257,7 +271,7 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 {
 	int64_t rows = t->groups * GROUP;
 	int vectors = cols > VL ? 2 : 1;
-	ISA(direct_tile) tile = TILE_OF(q, rows, vectors);
+	ISA(direct_tile) tile = q->ahead && t->tiles == 0 ? ISA(ahead_tiles)[rows - 1][vectors - 1] : TILE_OF(q, rows, vectors);
 	if (t->whole && q->ochannel == 1 && cols == vectors * VL) {
 		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, c, t->row, q->add);
 	} else {
@@ -270,7 +284,7 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 				c[t->row[i] + j * q->ochannel] = q->add ? c[t->row[i] + j * q->ochannel] + copy[i * COLS + j] : copy[i * COLS + j];
 		}
 	}
-	t->groups = 0, t->whole = 1;
+	t->groups = 0, t->whole = 1, t->tiles++;
 }
 
 // Whether outputs are computed line by line, in tiles of LINE adjacent outputs of one vector: as many sums as a core computes multiply-adds at a time.
@@ -324,13 +338,13 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 }
 
 // Computes panels [p0, p1) of columns that several tiles read. They are packed, a block of a run at a time: in place, the rows of a panel are so
-// far apart that each is in another page of memory, and most share a few sets of the caches.
+// far apart that each is in another page of memory, and most share a few sets of the caches. While tiles read one block, they fetch the next.
 static void ISA(window_copied)(const windowed *q, const window *w, const extent *e, int64_t p0, int64_t p1, const float *b, float *y, float *room)
 {
 	int64_t cols = (q->n < p1 * COLS ? q->n : p1 * COLS) - p0 * COLS;
 	windowed block = *q;
 	window copy = *w;
-	block.far = 0, block.add = 0, copy.runs = 1, copy.step = COLS;
+	block.far = 0, block.add = 0, copy.runs = 1, copy.step = COLS, copy.r[0].apart = w->step;
 	b += w->b + p0 * w->panel;
 	for (int64_t i = 0; i < w->runs; i++)
 		for (int64_t k = 0; k < w->r[i].n; k += BLOCK_K, block.add = 1) {
@@ -338,8 +352,13 @@ static void ISA(window_copied)(const windowed *q, const window *w, const extent 
 			ISA(pack_wide)(b + w->r[i].b + k * w->step, w->step, cols, kc, room + e->copied);
 			copy.r[0].a = w->r[i].a + k, copy.r[0].b = 0, copy.r[0].n = kc;
 			copy.panel = kc * COLS, copy.b = -p0 * copy.panel;
-			for (int64_t p = p0; p < p1; p++)
+			int64_t rest = w->r[i].n - k - kc, last = rest == 0 && i + 1 == w->runs;
+			const float *next = rest > 0 ? b + w->r[i].b + (k + kc) * w->step : last ? b + w->r[0].b + COPIED * w->panel : b + w->r[i + 1].b;
+			block.ahead = (!last || p1 + COPIED <= e->p1) && cols % COLS == 0 && kc == BLOCK_K;
+			for (int64_t p = p0; p < p1; p++, next += COLS) {
+				copy.r[0].next = next;
 				ISA(window_panel)(&block, &copy, e, p, room + e->copied, y, room);
+			}
 		}
 }
 
@@ -505,7 +524,7 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 				ISA(stage_halves)(&q->s, ISA(element)(x, i * q->s.batch, q->s.narrow), q->s.y0 + l, (half *)(void *)(room + at));
 	else
 		ISA(stage)(&q->s, x, e->i0, e->i1, e->l0, e->l1, room);
-	for (int64_t i = 0; i < q->windows; i++) {
+	for (int64_t i = e->w0; i < e->w1; i++) {
 		if (q->few)
 			ISA(window_few)(q, &w[i], e, b, y, room);
 		int copied = e->copied && w[i].runs > 0;
@@ -781,6 +800,9 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 #undef GROUP
 #undef FAR_AHEAD
 #undef RUNS_TILE
+#undef NO_FETCH
+#undef FAR
+#undef NEXT
 #undef FLOATS
 #undef TIMES_FLOAT
 #undef DIRECT

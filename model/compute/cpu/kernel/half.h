@@ -19,6 +19,8 @@ enum { HALF_NONE, HALF_PLAIN, HALF_AVX512, HALF_AMX, HALF_SETS };
 // A stretch of a contraction: its offsets in A and B, in floats or pairs, and its length. lanes has the columns of pairs of outputs that use it.
 typedef struct {
 	int64_t a, b, n, lanes;
+	const float *next; // what the tiles that fetch the next block fetch: the lines of a panel's rows, which are apart floats from each other
+	int64_t apart;
 } run;
 
 // One or two strips, each of side adjacent windows (8 or 16), times 16 or 32 columns: the sum over runs of A's pairs, those of the next window

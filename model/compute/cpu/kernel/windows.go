@@ -75,7 +75,6 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 			return nil, err
 		}
 	}
-	w.q.windows = C.int64_t(len(w.list))
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
 		return nil, nil
 	}
@@ -248,6 +247,7 @@ type windowsTask struct {
 	wide, packed        *scratch // the kernel for pairs of outputs, and its panels
 	packing             bool
 	units, parts, group int // number of parts of the images, of their lines and of the panels
+	classes             int // number of parts of the windows
 	panels              int
 }
 
@@ -256,7 +256,7 @@ var windowsTasks keep[windowsTask]
 func (w *windows) run(p *Pool, x, kernel, y []float32) {
 	t := w.begin(p, x, kernel, y)
 	t.split()
-	units := t.units * t.parts * t.group
+	units := t.units * t.parts * t.classes * t.group
 	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
 	t.end()
 }
@@ -316,9 +316,12 @@ func (t *windowsTask) split() {
 		t.units = even
 	}
 	t.parts = min(max(want/t.units, 1), max(t.rows/fewRows, 1), int(t.list[0].h))
-	t.group = 1
+	t.group, t.classes = 1, 1
+	if t.copied > 0 && want > 1 { // the rows of panels that are copied together should be long
+		want, t.classes = 2*t.pool.threads, len(t.list)
+	}
 	if t.q.few == 0 {
-		t.group = evenGroups(t.units*t.parts, t.panels, want, t.pool.threads)
+		t.group = evenGroups(t.units*t.parts*t.classes, t.panels, want, t.pool.threads)
 	}
 }
 
@@ -361,9 +364,9 @@ func (t *windowsTask) do(lo, hi int) {
 		return
 	}
 	for i := lo; i < hi; i++ {
-		images, j, group := i/(t.parts*t.group), i/t.group%t.parts, i%t.group
+		group, class, j, images := i%t.group, i/t.group%t.classes, i/(t.group*t.classes)%t.parts, i/(t.group*t.classes*t.parts)
 		l0, l1 := t.seen(j, t.parts)
-		t.compute(C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units), j: C.int64_t(j), parts: C.int64_t(t.parts),
+		t.compute(C.extent{w0: C.int64_t(len(t.list) * class / t.classes), w1: C.int64_t(len(t.list) * (class + 1) / t.classes), i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units), j: C.int64_t(j), parts: C.int64_t(t.parts),
 			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group), l0: C.int64_t(l0), l1: C.int64_t(l1)})
 	}
 }
@@ -371,7 +374,7 @@ func (t *windowsTask) do(lo, hi int) {
 // images computes whole images.
 func (t *windowsTask) images(lo, hi int) {
 	l0, l1 := t.seen(0, 1)
-	t.compute(C.extent{i0: C.int64_t(lo), i1: C.int64_t(hi), parts: 1, p1: C.int64_t(t.panels), l0: C.int64_t(l0), l1: C.int64_t(l1)})
+	t.compute(C.extent{w1: C.int64_t(len(t.list)), i0: C.int64_t(lo), i1: C.int64_t(hi), parts: 1, p1: C.int64_t(t.panels), l0: C.int64_t(l0), l1: C.int64_t(l1)})
 }
 
 func (t *windowsTask) compute(e C.extent) {
