@@ -48,7 +48,7 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
 		w.q.side = C.int64_t(c.strip(half))
-		if half == halfAMX && w.q.side == 0 || s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
+		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
 			return nil, nil
 		}
 	} else if s.fewRead(s.firstClass()) {
@@ -78,14 +78,32 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
 		return nil, nil
 	}
+	if w.q.side != 0 && !w.wholeSteps() {
+		w.q.side = 0
+	}
+	if half == halfAMX && w.q.side == 0 {
+		return nil, nil
+	}
 	return w, nil
 }
 
-// strip returns the height of strips in which a set computes the convolution, or 0 if it cannot: strips are of windows of a line, in whole steps
-// of channels and whole tiles of columns.
+// wholeSteps reports whether every run consists of whole steps of tiles.
+func (w *windows) wholeSteps() bool {
+	for i := range w.list {
+		for _, r := range w.list[i].r[:w.list[i].runs] {
+			if r.n%C.HALF_PAIRS != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// strip returns the height of strips in which a set computes the convolution, or 0 if it cannot: strips are of windows of a line, in panels of whole
+// tiles of columns.
 func (c *Conv) strip(half int) int {
 	s, side := &c.spec, 16
-	if C.half_strips(C.int(half)) == 0 || s.InChannels%C.HALF_STEP != 0 || C.tile_cols()%16 != 0 {
+	if C.half_strips(C.int(half)) == 0 || C.tile_cols()%16 != 0 {
 		return 0
 	}
 	for phase := range s.phases(1) {
