@@ -333,14 +333,32 @@ func (t *windowsTask) split() {
 	if even := roundUp(t.units, t.pool.threads); even*images*2 <= t.batch*3 {
 		t.units = even
 	}
-	t.parts = min(max(want/t.units, 1), max(t.rows/fewRows, 1), int(t.list[0].h))
-	t.group, t.classes = 1, 1
+	t.classes = 1
 	if t.copied > 0 && want > 1 { // the rows of panels that are copied together should be long
 		want, t.classes = 2*t.pool.threads, len(t.list)
 	}
-	if t.q.few == 0 {
-		t.group = evenGroups(t.units*t.parts*t.classes, t.panels, want, t.pool.threads)
+	units := t.units
+	best := 0.9 * t.divide(units, want)
+	for n := units + 1; n <= min(2*units, t.batch) && want > 1; n++ {
+		if end := t.divide(n, want); end < best {
+			best, units = end, n
+		}
 	}
+	t.divide(units, want)
+}
+
+// divide divides the images in so many units, and their lines and panels so that there are about as many parts as wanted. It returns when
+// threads finish if all parts take equally long, in outputs; loading a panel takes about as long as panelRows outputs.
+func (t *windowsTask) divide(units, want int) float64 {
+	const panelRows = 32
+	t.units, t.group = units, 1
+	t.parts = min(max(want/units, 1), max(t.rows/fewRows, 1), int(t.list[0].h))
+	if t.q.few == 0 {
+		t.group = evenGroups(units*t.parts*t.classes, t.panels, want, t.pool.threads)
+	}
+	threads, rows := t.pool.threads, (t.batch+units-1)/units*((t.rows+t.parts-1)/t.parts)
+	rounds := (units*t.parts*t.classes*t.group + threads - 1) / threads
+	return float64(rounds * (rows + panelRows) * ((t.panels + t.group - 1) / t.group))
 }
 
 // evenGroups returns the number of groups of panels that gives about as many units as wanted and, if all take equally long, lets
