@@ -102,8 +102,8 @@ func (w *gemmTask) do(lo, hi int) {
 // state describes the product of one item.
 func (w *gemmTask) state() {
 	w.describe(swapPays(w.g.M, w.g.N))
-	// Pairs of bfloat16 are always packed.
-	if set, parts := w.g.Operands.set(); halfPays(set, parts, false, &w.q) {
+	// Pairs of bfloat16 are always packed; float32 may be read in place.
+	if set, parts := w.g.Operands.set(); halfPays(set, parts, w.g.fewRead(), &w.q) {
 		w.q.halve(set, parts)
 	} else if w.g.fewRead() {
 		w.describe(true)
@@ -131,7 +131,7 @@ func (g Gemm) Narrows() Stored {
 	w := gemmTask{g: g}
 	w.describe(swapPays(g.M, g.N))
 	set, parts := g.Operands.set()
-	packed := halfPays(set, parts, false, &w.q)
+	packed := halfPays(set, parts, w.g.fewRead(), &w.q)
 	few := C.FEW_PANELS * int(C.tile_cols())
 	return Stored{packed || g.N > few, packed || g.M > few}
 }
