@@ -28,6 +28,8 @@ const (
 	fallen       = 0.5  // times the highest tenth
 	leastShare   = 0.02 // perplexity / entries
 	leastEntries = 2.0
+	rankSteps    = 1000 // step from which the codebook's rank is judged
+	leastRank    = 2.0
 	qlaeFactor   = 1.2 // times m: with one code per slot, QLAE's perplexity is m
 	earlierRuns  = 3   // minimum number of earlier runs to be behind
 	earlierSD    = 2.0 // standard deviations below their mean
@@ -42,6 +44,7 @@ var rules = []Rule{
 	{"psnr-fell", Diverging, "The two newest PSNRs are more than 3 dB below the run's best; a single low value is common.", psnrFell},
 	{"perplexity-fell", Collapsing, "From step 200: the median perplexity (window) of the last tenth of the steps is below half of the highest earlier tenth.", perplexityFell},
 	{"perplexity-low", Collapsing, "From step 200 and after a tenth of the steps: perplexity (window) is below 2 or 2% of the codebook's entries, whichever is higher; for QLAE, below 1.2 times the number of slots.", perplexityLow},
+	{"rank-low", Collapsing, "From step 1,000 and after a tenth of the steps: the two newest effective ranks of the codebook entries in use are below 2, so the entries lie nearly on a line; HRR only.", rankLow},
 	{"latents-off", Collapsing, "From step 200: no latent of a VAE is active, or fewer than half as many as at the run's best.", latentsOff},
 	{"early", Early, "The run has not ended, and has done fewer than 200 steps and less than a tenth of its steps.", early},
 	{"behind", Behind, "PSNR or InfoM is below each of at least three earlier runs of the same configuration at the same step, and more than two standard deviations below their mean.", behind},
@@ -101,6 +104,18 @@ func perplexityLow(p Progress) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("perplexity is %s (limit %s of %s entries)", number(s.Value), number(least), count(p.Config.Entries())), true
+}
+
+func rankLow(p Progress) (string, bool) {
+	s := finites(p.Series[rank])
+	if len(s) < 2 || p.last() < rankSteps || 10*p.last() < p.Config.Steps {
+		return "", false
+	}
+	now := s[len(s)-1]
+	if max(now.Value, s[len(s)-2].Value) >= leastRank {
+		return "", false
+	}
+	return fmt.Sprintf("the entries in use have rank %.1f at step %s (limit %g)", now.Value, count(now.Step), leastRank), true
 }
 
 func latentsOff(p Progress) (string, bool) {

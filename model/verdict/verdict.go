@@ -47,13 +47,14 @@ type Progress struct {
 
 // Names returns the series that the rules use.
 func Names() []string {
-	return []string{total, window, used, active, psnr, infoM, owned, coverage}
+	return []string{total, window, used, rank, active, psnr, infoM, owned, coverage}
 }
 
 const (
 	total    = "total"
 	window   = "perplexity/window"
 	used     = "perplexity/used"
+	rank     = "faithfulness/rank_codebook"
 	active   = "latent/active"
 	psnr     = "psnr/eval"
 	infoM    = "infom/eval"

@@ -53,6 +53,14 @@ func from(p verdict.Progress, name string, step int, f func(step int, v float64)
 	}
 }
 
+// ranks sets the codebook's newest ranks, the last at the last step.
+func ranks(p verdict.Progress, v ...float64) {
+	last := len(p.Series["total"])
+	for i, x := range v {
+		set(p, "faithfulness/rank_codebook", last-200*(len(v)-1-i), x)
+	}
+}
+
 func constant(v float64) func(int, float64) float64 {
 	return func(int, float64) float64 { return v }
 }
@@ -90,6 +98,9 @@ func TestJudge(t *testing.T) {
 		{"perplexity fell", "hrr", 2000, func(p *verdict.Progress) { from(*p, "perplexity/window", 1700, constant(20)) }, verdict.Collapsing, "perplexity-fell", "to 20"},
 		{"perplexity was always low", "hrr", 2000, func(p *verdict.Progress) { from(*p, "perplexity/window", 1, constant(2.1)) }, verdict.Collapsing, "perplexity-low", "2.1 (limit 2.56 of 128 entries)"},
 		{"QLAE's slots take one code each", "qlae", 2000, func(p *verdict.Progress) { from(*p, "perplexity/window", 1, constant(float64(p.Config.M))) }, verdict.Collapsing, "perplexity-low", "limit"},
+		{"entries on a line", "hrr", 2000, func(p *verdict.Progress) { ranks(*p, 2.4, 1.8, 1.62) }, verdict.Collapsing, "rank-low", "rank 1.6 at step 2,000 (limit 2)"},
+		{"entries on a line once", "hrr", 2000, func(p *verdict.Progress) { ranks(*p, 1.8, 2.4, 1.9) }, verdict.Healthy, "healthy", ""},
+		{"entries on a line so far", "hrr", 900, func(p *verdict.Progress) { ranks(*p, 1.8, 1.8, 1.8) }, verdict.Healthy, "healthy", ""},
 		{"posterior collapse", "betavae", 2000, func(p *verdict.Progress) { from(*p, "latent/active", 1, constant(0)) }, verdict.Collapsing, "latents-off", "0 of"},
 		{"latents go off", "betatcvae", 2000, func(p *verdict.Progress) { from(*p, "latent/active", 1500, constant(3)) }, verdict.Collapsing, "latents-off", "after 7 at best"},
 		{"behind every earlier run", "hrr", 2000, func(p *verdict.Progress) { p.Earlier = earlier(24, 24.1, 24.2) }, verdict.Behind, "behind", "PSNR is 16.00 dB; 3 earlier runs had 24.00 dB to 24.20 dB"},
