@@ -10,6 +10,8 @@
 #   train     a whole run, as far as LIMIT allows; repeat until the run has finished
 #   eval      the run's evaluation, and its report with tables and figures
 #   more      a run of every other model, as far as LIMIT allows
+#   cpu       the CPU engine beside it: the kernels' tests for bfloat16 (needs KERNEL), float32 and bf16 on two cores in ROUNDS alternating
+#             rounds, 1 to all cores, and a profile of each precision; the GPU should be idle
 #   summary   OUT/summary.md with all results so far
 #   all       each of these once
 #
@@ -17,12 +19,12 @@
 #
 #   SLOTSCOPE=./slotscope  PYTHON=python3  ENGINE=xla:cuda  PRESET=paper  BATCH=128  STEPS=125000  SECONDS_EACH=20  LIMIT=540
 #   DATASET=shapes3d-synthetic  SEED=0  PRECISION=tf32  DATA=OUT/data  PARITY=   (binary of go test -c ./model/paper/ae, beside its testdata)
-#   EVAL=   (flags of eval)
+#   KERNEL=   (binary of go test -c ./model/compute/cpu/kernel)  ROUNDS=5  EVAL=   (flags of eval)
 #
 # On any machine: ENGINE=cpu PRESET=tiny BATCH=8 STEPS=20 SECONDS_EACH=1 EVAL="--images 200 --pairs 0 --noise 0" tools/gpu-session.sh all -- /tmp/out
 set -u
 
-usage() { sed -n '2,26s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 parts=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do parts="$parts $1"; shift; done
 if [ $# != 2 ] || [ -z "$parts" ]; then usage; fi
@@ -32,7 +34,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 slotscope=${SLOTSCOPE:-./slotscope} python=${PYTHON:-python3} engine=${ENGINE:-xla:cuda} preset=${PRESET:-paper} batch=${BATCH:-128}
 steps=${STEPS:-125000} seconds=${SECONDS_EACH:-20} limit=${LIMIT:-540} dataset=${DATASET:-shapes3d-synthetic} seed=${SEED:-0}
-precision=${PRECISION:-tf32} data=${DATA:-$out/data} parity=${PARITY:-}
+precision=${PRECISION:-tf32} data=${DATA:-$out/data} parity=${PARITY:-} kernel=${KERNEL:-} rounds=${ROUNDS:-5}
 device=cuda
 [ "$engine" = xla:cuda ] || device=cpu
 failures=0
@@ -126,6 +128,31 @@ evaluate() {
 	[ ! -e "$folder/scores.json" ] || cp "$folder/scores.json" "$out/hrr-$preset-scores.json"
 }
 
+# one measures the CPU engine on some cores and adds a line to OUT/cpu.jsonl.
+one() { # CORES PRESET BATCH PRECISION SECONDS
+	result=$(taskset -c "$1" "$slotscope" bench train --preset "$2" --batch "$3" --engine cpu --precision "$4" --seconds "$5" --json 2>>"$out/cpu-errors.txt" | tr -d '\n ')
+	[ -z "$result" ] || echo "{\"precision\":\"$4\",${result#?}" >>"$out/cpu.jsonl"
+}
+
+cpu() {
+	[ -z "$kernel" ] || must cpu-kernels 200 "$kernel" -test.v -test.run 'Half|Split|AMX|BF16'
+	note cpu-machine 20 lscpu
+	CUDA_VISIBLE_DEVICES='' note cpu-choice 60 "$slotscope" gpu
+	cores=$(lscpu -p=CPU,CORE | awk -F, '!/^#/ && !seen[$2]++ { print $1 }') # one of each physical core
+	some() { echo "$cores" | head -n "$1" | paste -sd, -; }
+	echo "== cpu: bench train, $rounds rounds" | tee -a "$out/log.txt"
+	for _ in $(seq "$rounds"); do
+		for p in float32 bf16 bf16x3; do one "$(some 2)" "$preset" 16 $p 4; done
+		for p in float32 bf16; do one "$(some 2)" small 32 $p 3; done
+		for p in float32 bf16; do one "$(some 2)" tiny 64 $p 2; done
+	done
+	all=$(echo "$cores" | wc -l)
+	for p in float32 bf16; do
+		for threads in $(printf '%s\n' 1 2 4 8 "$all" | sort -nu); do [ "$threads" -gt "$all" ] || one "$(some "$threads")" "$preset" 16 $p 4; done
+		note "cpu-profile-$p" 60 taskset -c "$(some 2)" "$slotscope" bench train --preset "$preset" --batch 16 --engine cpu --precision $p --seconds 4 --profile 40
+	done
+}
+
 number() { sed -n "s/.*\"$2\": *\([0-9.eE+-]*\).*/\1/p" "$out/$1.txt" 2>/dev/null | head -n 1; }
 
 summary() {
@@ -157,9 +184,9 @@ summary() {
 
 for part in $parts; do
 	case $part in
-	about | start | speed | parity | train | more | summary) $part ;;
+	about | start | speed | parity | train | more | cpu | summary) $part ;;
 	eval) evaluate ;;
-	all) about; start; speed; parity; train; evaluate; more; summary ;;
+	all) about; start; speed; parity; train; evaluate; more; cpu; summary ;;
 	*) usage ;;
 	esac
 done
