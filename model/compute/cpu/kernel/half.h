@@ -11,7 +11,7 @@
 enum { LOW_B = 1, LOW_A };
 
 // A block of C is computed at a time, in steps of the contraction.
-enum { HALF_ROWS = 32, HALF_COLS = 32, HALF_STEP = 32, HALF_PAIRS = HALF_STEP / 2 };
+enum { HALF_ROWS = 32, HALF_COLS = 32, HALF_STEP = 32, HALF_PAIRS = HALF_STEP / 2, HALF_BLOCK = 512 };
 
 // The sets that multiply.
 enum { HALF_NONE, HALF_PLAIN, HALF_AVX512, HALF_AMX, HALF_SETS };
@@ -59,12 +59,12 @@ int half_missing(int set);
 // half_tiles_saved reports whether the operating system saves the tiles of AMX; if not, every instruction of AMX is invalid. x86 only.
 int half_tiles_saved(void);
 
-// half_pack_rows and half_pack_cols pack in the order of pack_rows and pack_cols: for each block of BLOCK_K values of k, each panel, each
+// half_pack_rows and half_pack_cols pack in the order of pack_rows and pack_cols: for each block of HALF_BLOCK values of k, each panel, each
 // step, each part. A step of A is [height][HALF_STEP], a step of B [HALF_PAIRS][HALF_COLS][2]; elements outside the operand are zero.
 void half_pack_rows(const product *q, const float *a, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1);
 void half_pack_cols(const product *q, const float *b, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1);
 
-// half_block_cols and half_block_rows correspond to block_cols and block_rows. room holds PART_ROWS or HALF_COLS times BLOCK_K times parts.
+// half_block_cols and half_block_rows correspond to block_cols and block_rows. room holds PART_ROWS or HALF_COLS times HALF_BLOCK times parts.
 void half_block_cols(const product *q, part *w, const float *a, const half *packed, float *c, half *room);
 void half_block_rows(const product *q, part *w, const half *packed, const float *b, float *c, half *room);
 

@@ -177,7 +177,7 @@ static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int
 		ISA(half_pack_adjacent)(o, src, x0, rows, height, parts, k0, n, to);
 		return;
 	}
-	float columns[BLOCK_K * HALF_ROWS], pairs[2 * HALF_PAIRS * HALF_ROWS];
+	float columns[HALF_BLOCK * HALF_ROWS], pairs[2 * HALF_PAIRS * HALF_ROWS];
 	ISA(pack)(o, src, x0, rows, height, k0, n, columns);
 	for (int64_t k = 0; k < n; k += HALF_STEP) {
 		ISA(pair_step)(columns + k * height, n - k, height, parts, (uint32_t *)(void *)pairs);
@@ -192,7 +192,7 @@ static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int
 // Packs one panel of B.
 static void ISA(half_pack_b)(const operand *o, const float *src, int64_t x0, int64_t cols, int64_t parts, int64_t k0, int64_t n, half *to)
 {
-	float rows[BLOCK_K * HALF_COLS];
+	float rows[HALF_BLOCK * HALF_COLS];
 	ISA(pack)(o, src, x0, cols, HALF_COLS, k0, n, rows);
 	for (int64_t k = 0; k < n; k += HALF_STEP, to += parts * HALF_COLS * HALF_STEP)
 		ISA(pair_step)(rows + k * HALF_COLS, n - k, HALF_COLS, parts, (uint32_t *)(void *)to);
@@ -200,8 +200,8 @@ static void ISA(half_pack_b)(const operand *o, const float *src, int64_t x0, int
 
 static void ISA(half_pack_rows)(const product *q, const float *a, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
 {
-	for (int64_t k = k0; k < k1; k += BLOCK_K) {
-		int64_t kc = k1 - k < BLOCK_K ? k1 - k : BLOCK_K;
+	for (int64_t k = k0; k < k1; k += HALF_BLOCK) {
+		int64_t kc = k1 - k < HALF_BLOCK ? k1 - k : HALF_BLOCK;
 		for (int64_t p = p0; p < p1; p++) {
 			int64_t h = q->height, rows = q->m - p * h < h ? q->m - p * h : h;
 			ISA(half_pack_a)(&q->a, a, p * h, rows, h, q->parts, k, kc, to + (k - k0) * q->parts * panels * h + p * h * ISA(depth)(kc, q->parts));
@@ -211,8 +211,8 @@ static void ISA(half_pack_rows)(const product *q, const float *a, half *to, int6
 
 static void ISA(half_pack_cols)(const product *q, const float *b, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
 {
-	for (int64_t k = k0; k < k1; k += BLOCK_K) {
-		int64_t kc = k1 - k < BLOCK_K ? k1 - k : BLOCK_K;
+	for (int64_t k = k0; k < k1; k += HALF_BLOCK) {
+		int64_t kc = k1 - k < HALF_BLOCK ? k1 - k : HALF_BLOCK;
 		for (int64_t p = p0; p < p1; p++) {
 			int64_t n = p * HALF_COLS, cols = q->n - n < HALF_COLS ? q->n - n : HALF_COLS;
 			half *at = to + (k - k0) * q->parts * panels * HALF_COLS + n * ISA(depth)(kc, q->parts);
@@ -263,7 +263,7 @@ static void ISA(half_block_cols)(const product *q, part *w, const half_tiles *t,
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
 		int64_t k = w->k0;
 		do {
-			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, depth = ISA(depth)(kc, q->parts);
+			int64_t kc = w->k1 - k < HALF_BLOCK ? w->k1 - k : HALF_BLOCK, depth = ISA(depth)(kc, q->parts);
 			int64_t began = begin(w);
 			for (int64_t m = m0; m < m1; m += h)
 				ISA(half_pack_a)(&q->a, a, m, m1 - m < h ? m1 - m : h, h, q->parts, k, kc, room + (m - m0) * depth);
@@ -274,7 +274,7 @@ static void ISA(half_block_cols)(const product *q, part *w, const half_tiles *t,
 				const half *at = packed + (k - w->k0) * q->parts * panels * HALF_COLS + n * depth;
 				ISA(half_sweep)(q, t, m0, m1, &cols, kc, room, at, c, row, w->accumulate || k > w->k0);
 			}
-			k += BLOCK_K;
+			k += HALF_BLOCK;
 		} while (k < w->k1);
 	}
 }
@@ -288,7 +288,7 @@ static void ISA(half_block_rows)(const product *q, part *w, const half_tiles *t,
 		ISA(place)(q, n, HALF_COLS, &cols);
 		int64_t k = w->k0;
 		do {
-			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, depth = ISA(depth)(kc, q->parts);
+			int64_t kc = w->k1 - k < HALF_BLOCK ? w->k1 - k : HALF_BLOCK, depth = ISA(depth)(kc, q->parts);
 			int64_t began = begin(w);
 			ISA(half_pack_b)(&q->b, b, n, cols.cols, q->parts, k, kc, room);
 			end(w, began);
@@ -298,7 +298,7 @@ static void ISA(half_block_rows)(const product *q, part *w, const half_tiles *t,
 				const half *at = packed + (k - w->k0) * q->parts * width + m0 * depth;
 				ISA(half_sweep)(q, t, m0, m1, &cols, kc, at, room, c, row, w->accumulate || k > w->k0);
 			}
-			k += BLOCK_K;
+			k += HALF_BLOCK;
 		} while (k < w->k1);
 	}
 }

@@ -317,7 +317,7 @@ func (w *multiplication) stretch() int {
 	if !w.shareB {
 		per = w.mp * w.rows
 	}
-	return max(packedLimit/per/blockK, 1) * blockK
+	return max(packedLimit/per/w.block(), 1) * w.block()
 }
 
 // stage packs and multiplies the values [k0, k1) of the contraction.
@@ -341,6 +341,14 @@ func (w *multiplication) stage(threads int) {
 	w.pool.scratch.put(w.packed)
 }
 
+// block returns the length of the contraction in a packed panel.
+func (w *multiplication) block() int {
+	if w.half {
+		return C.HALF_BLOCK
+	}
+	return blockK
+}
+
 // step returns the unit of packed values of k.
 func (w *multiplication) step() int {
 	if w.half {
@@ -362,9 +370,9 @@ func (w *multiplication) do(lo, hi int) {
 		w.pack(lo, hi)
 		return
 	}
-	size := C.PART_ROWS * blockK
+	size := C.PART_ROWS * w.block()
 	if !w.shareB {
-		size = C.WIDE_PANELS * blockK * w.cols
+		size = C.WIDE_PANELS * w.block() * w.cols
 	}
 	room := w.pool.scratch.get(w.floats(size))
 	for i := lo; i < hi; i++ {
