@@ -10,8 +10,8 @@
 #   train     a whole run, as far as LIMIT allows; repeat until the run has finished
 #   eval      the run's evaluation, and its report with tables and figures
 #   more      a run of every other model, as far as LIMIT allows
-#   cpu       the CPU engine beside it: the kernels' tests for bfloat16 (needs KERNEL), float32 and bf16 on two cores in ROUNDS alternating
-#             rounds, 1 to all cores, and a profile of each precision; the GPU should be idle
+#   cpu       the CPU engine beside it, in OUT/cpu.jsonl: the kernels' tests for bfloat16 (needs KERNEL), float32 and bf16 on two cores in
+#             ROUNDS alternating rounds, 1 to all cores, and a profile of each precision; the GPU should be idle
 #   summary   OUT/summary.md with all results so far
 #   all       each of these once
 #
@@ -137,7 +137,7 @@ one() { # CORES PRESET BATCH PRECISION SECONDS
 cpu() {
 	[ -z "$kernel" ] || must cpu-kernels 200 "$kernel" -test.v -test.run 'Half|Split|AMX|BF16'
 	note cpu-machine 20 lscpu
-	CUDA_VISIBLE_DEVICES='' note cpu-choice 60 "$slotscope" gpu
+	note cpu-choice 60 env CUDA_VISIBLE_DEVICES= "$slotscope" gpu
 	cores=$(lscpu -p=CPU,CORE | awk -F, '!/^#/ && !seen[$2]++ { print $1 }') # one of each physical core
 	some() { echo "$cores" | head -n "$1" | paste -sd, -; }
 	echo "== cpu: bench train, $rounds rounds" | tee -a "$out/log.txt"

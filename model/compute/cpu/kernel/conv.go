@@ -109,8 +109,6 @@ func (c *Conv) halve() error {
 			c.direct, c.kernel = direct, nil
 			return err
 		}
-	}
-	if parts == 1 && (set == halfAVX512 || set == halfPlain) {
 		if c.kernel = c.planCorrelation(set); c.kernel != nil {
 			c.direct = nil
 			return nil

@@ -51,8 +51,8 @@ func (c *Conv) planCorrelation(half int) *correlation {
 	if !dense || size == 0 || size > largestCorrelation || h*w*s.InChannels == 0 || c.out[0]*c.out[1] > 64 || w < 4 || w*n < int(C.tile_cols()) {
 		return nil
 	}
-	if half != halfNone && w%2 != 0 {
-		return nil
+	if half == halfAMX || half != halfNone && w%2 != 0 {
+		return nil // tiles of AMX read rows of positions, not of channels
 	}
 	t := &correlation{size: size, flops: 2 * size * h * w * s.InChannels}
 	t.q = C.correlated{

@@ -90,10 +90,9 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
 				__builtin_prefetch(c + row[i] + j * VL, 1);                                                         \
 		for (; runs > 0; runs--, r++) {                                                                                     \
-			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b, *next = r->next;                                 \
+			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                  \
 			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
 				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                         \
-			(void)next;                                                                                                 \
 			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                               \
 				V v[vectors];                                                                                       \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
@@ -118,14 +117,13 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 #define FAR(vectors)                             \
 	UNROLL for (int j = 0; j < vectors; j++) \
 		__builtin_prefetch(y + FAR_AHEAD * bk + j * VL);
-#define NEXT(vectors)                                \
-	UNROLL for (int j = 0; j < COLS; j += 16)    \
-		__builtin_prefetch(next + j, 0, 2);  \
-	next += r->apart;
+#define NEXT(vectors)                             \
+	UNROLL for (int j = 0; j < COLS; j += 16) \
+		__builtin_prefetch(r->next + (r->n - k) * r->apart + j, 0, 2);
 #define FLOATS(y) (*(const vf *)(y))
 #define TIMES_FLOAT(acc, x, v) ((acc) + *(x) * (v))
 #define DIRECT(rows, vectors)                                                 \
-	RUNS_TILE(, direct, rows, vectors, NO_FETCH, vf, FLOATS, TIMES_FLOAT)  \
+	RUNS_TILE(, direct, rows, vectors, NO_FETCH, vf, FLOATS, TIMES_FLOAT) \
 	RUNS_TILE(, far, rows, vectors, FAR, vf, FLOATS, TIMES_FLOAT)         \
 	RUNS_TILE(, ahead, rows, vectors, NEXT, vf, FLOATS, TIMES_FLOAT)
 #define DIRECTS(rows) DIRECT(rows, 1) DIRECT(rows, 2)

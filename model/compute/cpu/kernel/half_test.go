@@ -123,7 +123,7 @@ func TestHalfGemmManyBlocks(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	forEachHalf(t, func(t *testing.T, o Operands) {
-		for _, s := range [][3]int{{210, 40, 300}, {40, 210, 300}, {13, 70, 525}} {
+		for _, s := range [][3]int{{210, 40, halfBlock + 44}, {40, 210, halfBlock + 44}, {13, 70, 2*halfBlock + 13}} {
 			for layout := range 4 {
 				g := halfGemm(dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0), o)
 				checkGemm(t, p, g)
@@ -367,6 +367,15 @@ func TestHalfPays(t *testing.T) {
 		if got := halfPays(c.set, c.operands.parts(), c.inPlace, q); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// TestHalfFewRead checks that few rows of bfloat16 values read a matrix whose values of k are adjacent where it is, whichever set is chosen.
+func TestHalfFewRead(t *testing.T) {
+	g := halfGemm(dense(16, 8192, 512, false, true), Halves)
+	w := gemmTask{g: g}
+	if w.state(); w.q.c.half != halfNone || !w.q.swapped || g.Narrows() != (Stored{true, false}) {
+		t.Errorf("set %d, transposed %v, %v may be stored as bfloat16", w.q.c.half, w.q.swapped, g.Narrows())
 	}
 }
 

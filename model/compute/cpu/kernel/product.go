@@ -34,8 +34,11 @@ import (
 	"unsafe"
 )
 
-// blockK is the length of the contraction in a packed panel.
-const blockK = C.BLOCK_K
+// blockK and halfBlock are the lengths of the contraction in a packed panel, of float32 and of bfloat16.
+const (
+	blockK    = C.BLOCK_K
+	halfBlock = C.HALF_BLOCK
+)
 
 // packedLimit is the maximum number of floats of one operand that are packed at a time (16 MiB).
 const packedLimit = 4 << 20
@@ -344,7 +347,7 @@ func (w *multiplication) stage(threads int) {
 // block returns the length of the contraction in a packed panel.
 func (w *multiplication) block() int {
 	if w.half {
-		return C.HALF_BLOCK
+		return halfBlock
 	}
 	return blockK
 }
