@@ -182,15 +182,14 @@ func up(batch, size, in, out int) ConvSpec {
 	return s
 }
 
-// layers returns the convolutions of the paper's network, for images of 64 by 64.
-func layers(batch int) []struct {
+type namedConv struct {
 	name string
 	spec ConvSpec
-} {
-	return []struct {
-		name string
-		spec ConvSpec
-	}{
+}
+
+// layers returns the convolutions of the paper's and the tiny network, for images of 64 by 64.
+func layers(batch int) []namedConv {
+	return []namedConv{
 		{"encoder 3-64", nhwc(batch, 64, 3, 64, 4, 2, 1)}, {"encoder 64-128", nhwc(batch, 32, 64, 128, 4, 2, 1)},
 		{"encoder 128-256", nhwc(batch, 16, 128, 256, 4, 2, 1)}, {"encoder 256-512", nhwc(batch, 8, 256, 512, 4, 2, 1)},
 		{"decoder 512-512", up(batch, 4, 512, 512)}, {"decoder 512-256", up(batch, 8, 512, 256)},
@@ -331,6 +330,9 @@ func benchmarkConv(b *testing.B, p *Pool, spec ConvSpec) {
 		b.Fatal(err)
 	}
 	x, w, y := random(1, c.reach[0]), random(2, c.reach[1]), random(3, c.reach[2])
+	if spec.Operands == Halves {
+		x, w = spec.Stored.store(0, toHalf(x)), spec.Stored.store(1, toHalf(w))
+	}
 	var m Meter
 	p.Measure(&m)
 	c.Run(p, x, w, y)

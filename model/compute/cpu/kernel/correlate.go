@@ -51,8 +51,9 @@ func (c *Conv) planCorrelation(half int) *correlation {
 	if !dense || size == 0 || size > largestCorrelation || h*w*s.InChannels == 0 || c.out[0]*c.out[1] > 64 || w < 4 || w*n < int(C.tile_cols()) {
 		return nil
 	}
-	if half == halfAMX || half != halfNone && w%2 != 0 {
-		return nil // tiles of AMX read rows of positions, not of channels
+	tiled := half != halfNone && C.half_strips(C.int(half)) != 0 && C.tile_cols()%16 == 0 && n%16 == 0 && s.Batch%16 == 0 && w <= halfBlock
+	if !tiled && (half == halfAMX || half != halfNone && w%2 != 0) {
+		return nil
 	}
 	t := &correlation{size: size, flops: 2 * size * h * w * s.InChannels}
 	t.q = C.correlated{
@@ -62,13 +63,18 @@ func (c *Conv) planCorrelation(half int) *correlation {
 		h: C.int64_t(h), w: C.int64_t(w), n: C.int64_t(n), vbatch: C.int64_t(h * w * n), vline: C.int64_t(w * n), vcolumn: C.int64_t(n), vnarrow: bit(s.Stored[1]),
 		rows: C.int64_t(rows), oh: C.int64_t(c.out[0]), apart: C.int64_t(s.KernelDilation[0]), dilation: C.int64_t(s.KernelDilation[1]),
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
-		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half),
+		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: 1,
 	}
-	t.orient(n, rows)
-	if min(s.Batch, n) >= panelChannels {
+	switch t.orient(n, rows); {
+	case tiled:
+		t.q.tiled, t.q.swapped = 1, 0
+		if t.q.on != 1 && t.q.oc == 1 {
+			t.q.swapped = 1
+		}
+	case min(s.Batch, n) >= panelChannels:
 		t.q.panels = 1
 	}
-	if t.sums(); t.large() && t.q.panels == 1 && (t.q.swapped == 0 && t.q.on == 1 || t.q.swapped == 1 && t.q.oc == 1) {
+	if t.sums(); t.large() && t.q.panels+t.q.tiled == 1 && (t.q.swapped == 0 && t.q.on == 1 || t.q.swapped == 1 && t.q.oc == 1) {
 		t.dense = true
 		t.q.sline, t.q.sposition, t.q.srow = t.q.oy, t.q.ox, t.q.oc
 		if t.q.swapped == 1 {

@@ -55,6 +55,7 @@ typedef struct {
 	int64_t oy, ox, oc, on;   // strides of the result
 	int64_t images;
 	int64_t half;   // the set that multiplies pairs of columns that follow each other in the sum, an even number of them (see half.h); 0 for float32
+	int64_t tiled, parts; // it multiplies tiles, of operands with so many parts
 	int64_t panels; // images are staged in panels of as many channels as a tile reads, otherwise in lines, whose rows are all adjacent
 	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions, and of a tile's rows
 } correlated;

@@ -496,7 +496,7 @@ static void ISA(window_strips)(const windowed *q, const window *w, const extent 
 	const float *room)
 {
 	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, gathered = 0;
-	strips s = {.r = w->r, .runs = w->runs, .side = q->side, .column = w->column, .step = w->step, .b = b + w->b + p * w->panel};
+	strips s = {.r = w->r, .runs = w->runs, .side = q->side, .column = w->column, .advance = HALF_PAIRS, .step = w->step, .b = b + w->b + p * w->panel};
 	float *c[2];
 	for (int64_t i = e->i0; i < e->i1; i++) {
 		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;

@@ -117,7 +117,7 @@ func TestHalfConvStrips(t *testing.T) {
 	}
 	p := NewPool(2)
 	defer p.Close()
-	forHalves(t, []int{halfPlain, halfAMX}, func(t *testing.T) {
+	forHalves(t, tiledSets, func(t *testing.T) {
 		checkWindows(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
 			s.InChannels = 8 * rapid.IntRange(1, 8).Draw(t, "eights")
 			s.In[1] = rapid.IntRange(8, 40).Draw(t, "width")
@@ -129,6 +129,9 @@ func TestHalfConvStrips(t *testing.T) {
 func forWindowedHalves(t *testing.T, test func(t *testing.T)) {
 	forHalves(t, []int{halfPlain, halfAVX512}, test)
 }
+
+// tiledSets are the sets with tiles.
+var tiledSets = []int{halfPlain, halfAMX}
 
 func forHalves(t *testing.T, sets []int, test func(t *testing.T)) {
 	for _, set := range sets {
@@ -177,7 +180,7 @@ func TestConvPairs(t *testing.T) {
 func TestConvCorrelation(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
-	checkCorrelation(t, p, Exact, func(c *Conv) bool { return c.kernel != nil })
+	checkCorrelation(t, p, Exact, nil, func(c *Conv) bool { return c.kernel != nil })
 }
 
 // TestHalfConvCorrelation checks the same for pairs of bfloat16.
@@ -185,16 +188,35 @@ func TestHalfConvCorrelation(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	forWindowedHalves(t, func(t *testing.T) {
-		checkCorrelation(t, p, Halves, func(c *Conv) bool { return c.kernel != nil && c.kernel.q.half != halfNone })
+		checkCorrelation(t, p, Halves, nil, func(c *Conv) bool { return c.kernel != nil && c.kernel.q.half != halfNone })
 	})
 }
 
-func checkCorrelation(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool) {
+// TestHalfConvTiled checks the same in tiles.
+func TestHalfConvTiled(t *testing.T) {
+	if vectorFloats() < 8 {
+		t.Skip("panels of columns are narrower than a tile")
+	}
+	p := NewPool(2)
+	defer p.Close()
+	forHalves(t, tiledSets, func(t *testing.T) {
+		checkCorrelation(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
+			s.Batch, s.OutChannels = 16*rapid.IntRange(1, 5).Draw(t, "sixteens"), 16*rapid.IntRange(1, 5).Draw(t, "v's sixteens")
+			s.InChannels = rapid.IntRange(2, 20).Draw(t, "images")
+		}, func(c *Conv) bool { return c.kernel != nil && c.kernel.q.tiled == 1 })
+	})
+}
+
+// checkCorrelation draws gradients for kernels, which adapt changes if it is not nil, until some are wanted.
+func checkCorrelation(t *testing.T, p *Pool, o Operands, adapt func(*rapid.T, *ConvSpec), wanted func(*Conv) bool) {
 	untilSome(t, "no gradient was summed image by image", func(t *rapid.T) int {
 		s := drawImages(t, []int{5, 8, 13, 16, 18})
 		s.Operands = o
 		s.Stride, s.InDilation, s.Reverse = nil, nil, nil
 		s.InChannels = max(s.InChannels, 2) // images, at least as many as threads
+		if adapt != nil {
+			adapt(t, &s)
+		}
 		for d := range s.In {
 			outputs := rapid.IntRange(1, 4).Draw(t, "outputs")
 			s.PadHigh[d] = (s.Kernel[d]-1)*s.KernelDilation[d] + outputs - s.In[d] - s.PadLow[d]
@@ -213,11 +235,12 @@ func checkCorrelation(t *testing.T, p *Pool, o Operands, wanted func(*Conv) bool
 
 // TestConvLargeCorrelation checks gradients for kernels that are too large for each thread to have its own copy, in either order of the kernel's channels.
 func TestConvLargeCorrelation(t *testing.T) {
-	check := func(t *testing.T, o Operands) {
+	specs := []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(3, 20, 80, 400, 3, 1, 1), nhwc(70, 4, 300, 100, 3, 1, 1)}
+	check := func(t *testing.T, o Operands, specs []ConvSpec) {
 		for _, threads := range []int{1, 3} {
 			p := NewPool(threads)
 			defer p.Close()
-			for _, s := range []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(3, 20, 80, 400, 3, 1, 1), nhwc(70, 4, 300, 100, 3, 1, 1)} {
+			for _, s := range specs {
 				for _, transposed := range []bool{false, true} {
 					s := kernelGradient(s)
 					if s.Operands = o; transposed {
@@ -230,8 +253,11 @@ func TestConvLargeCorrelation(t *testing.T) {
 			}
 		}
 	}
-	t.Run("float32", func(t *testing.T) { check(t, Exact) })
-	forWindowedHalves(t, func(t *testing.T) { check(t, Halves) })
+	t.Run("float32", func(t *testing.T) { check(t, Exact, specs) })
+	forWindowedHalves(t, func(t *testing.T) { check(t, Halves, specs) })
+	if vectorFloats() >= 8 {
+		forHalves(t, tiledSets, func(t *testing.T) { check(t, Halves, append(specs[:2:2], nhwc(70, 4, 320, 112, 3, 1, 1))) })
+	}
 }
 
 // checkSome compares some outputs of a correlation with their definition.

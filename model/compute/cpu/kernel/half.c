@@ -27,9 +27,9 @@ static float upper(uint32_t x)
 	return f;
 }
 
-static void software_load(software_tile *t, const void *from, int64_t stride)
+static void software_load(software_tile *t, const void *from, int64_t stride, int64_t rows)
 {
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < rows; i++)
 		memcpy((*t)[i], (const char *)from + i * stride, 64);
 }
 
@@ -60,7 +60,8 @@ static void software_dot(software_tile *c, software_tile *a, software_tile *b)
 #define TILE_NAME(name) plain_##name
 #define TILES software_tile tile[8]
 #define TILE_ZERO(t) memset(tile[t], 0, sizeof tile[t])
-#define TILE_LOAD(t, from, stride) software_load(&tile[t], from, stride)
+#define TILE_LOAD(t, from, stride) software_load(&tile[t], from, stride, 16)
+#define TILE_LOAD_C(t, from, stride, rows) (memset(tile[t], 0, sizeof tile[t]), software_load(&tile[t], from, stride, rows))
 #define TILE_DOT(c, a, b) software_dot(&tile[c], &tile[a], &tile[b])
 #define TILE_STORE(t, to, stride, rows) software_store(&tile[t], to, stride, rows)
 #include "half_tiles.h"
@@ -93,6 +94,7 @@ AMX static void amx_end(void) { _tile_release(); }
 #define TILES
 #define TILE_ZERO(t) _tile_zero(t)
 #define TILE_LOAD(t, from, stride) _tile_loadd(t, from, stride)
+#define TILE_LOAD_C(t, from, stride, rows) _tile_loadd(t, from, stride)
 #define TILE_DOT(c, a, b) _tile_dpbf16ps(c, a, b)
 #define TILE_STORE(t, to, stride, rows) _tile_stored(t, to, stride)
 #include "half_tiles.h"

@@ -23,14 +23,17 @@ typedef struct {
 	int64_t apart;
 } run;
 
-// One or two strips, each of side adjacent windows (8 or 16), times 16 or 32 columns: the sum over runs of A's pairs, those of the next window
-// column words further on, times B's, those of the next k step words further on. Runs are of whole steps. A result's rows are width floats apart.
+// One or two strips, each of side rows (8 or 16), times 16 or 32 columns: the sum over runs of A's pairs, those of the next row column words
+// further on, times B's, those of the next k step words further on. Runs are of whole steps, in which A moves by advance words. A
+// result's rows are width floats apart.
 typedef struct {
 	const run *r;
-	int64_t runs, side, column, step, width;
+	int64_t runs, side, column, advance, step, width;
 	const float *a[2], *b;
 	float *c[2];
 	int below, right; // whether there are a second strip and a second half of the columns
+	int add;          // adds to the results
+	float *next;      // results that are fetched while these are computed: of as many rows, which follow each other; null if there are none
 } strips;
 
 // How a set multiplies. begin and end enclose the tiles of one call from Go, because a goroutine may change threads between calls.

@@ -395,15 +395,27 @@ func BenchmarkHalf(b *testing.B) {
 				})
 			}
 		}
-		for _, l := range layers(16)[:4] {
-			for _, pass := range []struct {
-				name string
-				of   func(ConvSpec) ConvSpec
-			}{{"forward", func(s ConvSpec) ConvSpec { return s }}, {"input", inputGradient}, {"kernel", kernelGradient}} {
-				spec := pass.of(l.spec)
-				spec.Operands = Halves
-				b.Run(fmt.Sprintf("%s/%s/%s", name, l.name, pass.name), func(b *testing.B) { withHalf(set, func() { benchmarkConv(b, p, spec) }) })
-			}
+		for _, l := range trained(16) {
+			spec := l.spec
+			spec.Operands, spec.Stored = Halves, Stored{true, true}
+			b.Run(name+"/"+l.name, func(b *testing.B) { withHalf(set, func() { benchmarkConv(b, p, spec) }) })
 		}
 	}
+}
+
+// trained returns the convolutions of a training step of the paper's network: each layer's forward pass and its gradients.
+func trained(batch int) (list []namedConv) {
+	for _, l := range layers(batch) {
+		switch up := l.spec.InDilation != nil; {
+		case up && l.spec.In[0] >= 8: // the gradient of a convolution for its input
+			s := l.spec
+			down := nhwc(batch, 2*s.In[0], s.OutChannels, s.InChannels, 4, 2, 1)
+			kernel := kernelGradient(down)
+			kernel.OutStrides.Batch, kernel.OutStrides.Channel = 1, s.OutChannels
+			list = append(list, namedConv{l.name + "/forward", s}, namedConv{l.name + "/input", down}, namedConv{l.name + "/kernel", kernel})
+		case !up:
+			list = append(list, namedConv{l.name + "/forward", l.spec}, namedConv{l.name + "/input", inputGradient(l.spec)}, namedConv{l.name + "/kernel", kernelGradient(l.spec)})
+		}
+	}
+	return list
 }

@@ -1,4 +1,4 @@
-// Blocks of up to 2 x 2 tiles of 16 x 16 sums. The first computes one or three products. TILE_LOAD, TILE_DOT, TILE_STORE and TILE_ZERO are instructions or
+// Blocks of up to 2 x 2 tiles of 16 x 16 sums. The first computes one or three products. TILE_LOAD, TILE_LOAD_C, TILE_DOT, TILE_STORE and TILE_ZERO are instructions or
 // functions of half.c; TILES declares the registers of the latter: 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B.
 TILE_TARGET static void TILE_NAME(tile)(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows,
 	int64_t cols)
@@ -42,14 +42,25 @@ TILE_TARGET static void TILE_NAME(strips)(const strips *s)
 	enum { SIDE = 16 };
 	int64_t column = s->column * sizeof(float), step = s->step * sizeof(float), width = s->width * sizeof(float);
 	TILES;
-	TILE_ZERO(0);
-	TILE_ZERO(1);
-	TILE_ZERO(2);
-	TILE_ZERO(3);
+	if (s->add) {
+		TILE_LOAD_C(0, s->c[0], width, s->side);
+		if (s->right)
+			TILE_LOAD_C(1, s->c[0] + SIDE, width, s->side);
+		if (s->below)
+			TILE_LOAD_C(2, s->c[1], width, s->side);
+		if (s->below && s->right)
+			TILE_LOAD_C(3, s->c[1] + SIDE, width, s->side);
+	} else {
+		TILE_ZERO(0);
+		TILE_ZERO(1);
+		TILE_ZERO(2);
+		TILE_ZERO(3);
+	}
+	const float *next = s->next, *last = next + (next ? 2 * s->side * s->width : 0);
 	for (const run *r = s->r; r < s->r + s->runs; r++) {
-		const float *y = s->b + r->b;
-		for (int64_t k = r->a; k < r->a + r->n; k += HALF_PAIRS, y += HALF_PAIRS * s->step) {
-			TILE_LOAD(4, s->a[0] + k, column);
+		const float *x = s->a[0] + r->a, *z = s->below ? s->a[1] + r->a : x, *y = s->b + r->b;
+		for (int64_t k = r->n; k > 0; k -= HALF_PAIRS, x += s->advance, z += s->advance, y += HALF_PAIRS * s->step) {
+			TILE_LOAD(4, x, column);
 			TILE_LOAD(6, y, step);
 			TILE_DOT(0, 4, 6);
 			if (s->right) {
@@ -57,10 +68,14 @@ TILE_TARGET static void TILE_NAME(strips)(const strips *s)
 				TILE_DOT(1, 4, 7);
 			}
 			if (s->below) {
-				TILE_LOAD(5, s->a[1] + k, column);
+				TILE_LOAD(5, z, column);
 				TILE_DOT(2, 5, 6);
 				if (s->right)
 					TILE_DOT(3, 5, 7);
+			}
+			for (int i = 0; i < 2 && next < last; i++, next += s->width) {
+				__builtin_prefetch(next, 1);
+				__builtin_prefetch(next + SIDE, 1);
 			}
 		}
 	}
@@ -77,5 +92,6 @@ TILE_TARGET static void TILE_NAME(strips)(const strips *s)
 #undef TILES
 #undef TILE_ZERO
 #undef TILE_LOAD
+#undef TILE_LOAD_C
 #undef TILE_DOT
 #undef TILE_STORE

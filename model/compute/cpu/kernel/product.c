@@ -46,6 +46,8 @@ typedef struct {
 	void (*half_pack_cols)(const product *, const float *, half *, int64_t, int64_t, int64_t, int64_t, int64_t);
 	void (*half_block_cols)(const product *, part *, const half_tiles *, const float *, const half *, float *, half *);
 	void (*half_block_rows)(const product *, part *, const half_tiles *, const half *, const float *, float *, half *);
+	void (*correlate_tiled)(const correlated *, const correlation_part *, const half_tiles *, const float *, const float *, float *, float *);
+	int64_t (*tiled_floats)(const correlated *, const correlation_part *);
 } kernels;
 
 #define BODY "product_body.h"
@@ -146,12 +148,22 @@ void pack_few(const product *q, const window *w, const float *b, float *to, int6
 
 void correlate(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
 {
-	set->correlate(q, p, x, v, sums, room);
+	if (!q->tiled) {
+		set->correlate(q, p, x, v, sums, room);
+		return;
+	}
+	const half_tiles *t = half_tiles_of(q->half);
+	t->begin(16);
+	set->correlate_tiled(q, p, t, x, v, sums, room);
+	t->end();
 }
 
 int correlates_in_place(const correlated *q) { return set->correlates_in_place(q); }
 
-int64_t correlate_floats(const correlated *q, const correlation_part *p) { return set->correlate_floats(q, p); }
+int64_t correlate_floats(const correlated *q, const correlation_part *p)
+{
+	return q->tiled ? set->tiled_floats(q, p) : set->correlate_floats(q, p);
+}
 
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)
 {

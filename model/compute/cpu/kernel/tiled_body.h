@@ -1,0 +1,203 @@
+// Correlations in tiles of 16 x 16 sums, for one instruction set. Included after direct_body.h; see correlated in direct.h.
+//
+// Both operands are staged for some positions at a time: one as the rows of tiles, [panel of 16][step][16 rows][16 pairs of positions], the
+// other one as their columns, [panel of 32][pair of positions][32 columns]. Positions that follow each other in the sum are those of a line of
+// v, of its lines and of images; those of the images with x are staged anew for each tap.
+
+#define UNROLL16 _Pragma("GCC unroll 16")
+enum { ISA(SIDE) = 16, ISA(WIDE) = HALF_COLS, ISA(BLOCK) = ISA(SIDE) * HALF_PAIRS, ISA(STAGED) = 1024 };
+
+// The part of the images that is staged at a time, and where.
+typedef struct {
+	int64_t images, lines, steps; // lines of each image
+	int64_t rows, cols;           // channels that are rows and columns of tiles
+	int64_t row, col;             // words of a panel of rows and of columns
+	int64_t a, b;                 // words of all panels, of one part
+	int64_t zeros;                // words of a position outside an image
+} ISA(tiled);
+
+static ISA(tiled) ISA(tiled_of)(const correlated *q, const correlation_part *p)
+{
+	int64_t n = p->n1 - p->n0;
+	ISA(tiled) t = {.rows = q->swapped ? n : q->s.c, .cols = q->swapped ? q->s.c : n, .zeros = q->s.c > n ? q->s.c : n};
+	t.lines = q->h * q->w <= ISA(STAGED) ? q->h : ISA(STAGED) / q->w;
+	t.images = t.lines == q->h ? ISA(STAGED) / (q->h * q->w) : 1;
+	t.images = t.images < p->i1 - p->i0 ? t.images : p->i1 - p->i0;
+	t.steps = (t.images * t.lines * q->w + HALF_STEP - 1) / HALF_STEP;
+	t.row = t.steps * ISA(BLOCK);
+	t.col = t.steps * HALF_PAIRS * ISA(WIDE) + 16; // so that panels do not share sets of the L1 cache
+	t.a = (t.rows + ISA(SIDE) - 1) / ISA(SIDE) * t.row;
+	t.b = (t.cols + ISA(WIDE) - 1) / ISA(WIDE) * t.col;
+	return t;
+}
+
+static int64_t ISA(tiled_floats)(const correlated *q, const correlation_part *p)
+{
+	ISA(tiled) t = ISA(tiled_of)(q, p);
+	return q->parts * (t.a + t.b) + t.zeros;
+}
+
+// The positions of lines [l, l + lines) of v in count images from i on. Returns their number.
+static int64_t ISA(positions_of_v)(const correlated *q, const correlation_part *p, const float *v, int64_t i, int64_t count, int64_t l, int64_t lines,
+	const float **at)
+{
+	int64_t n = 0;
+	for (int64_t k = i; k < i + count; k++)
+		for (int64_t j = l; j < l + lines; j++)
+			for (int64_t x = 0; x < q->w; x++)
+				at[n++] = ISA(element)(v, k * q->vbatch + j * q->vline + x * q->vcolumn + p->n0, q->vnarrow);
+	return n;
+}
+
+// The positions that they are multiplied with for the tap of the output at line o and position d; zeros outside of the images.
+static void ISA(positions_of_x)(const correlated *q, const float *x, int64_t i, int64_t count, int64_t l, int64_t lines, int64_t o, int64_t d,
+	const float *zeros, const float **at)
+{
+	const staging *s = &q->s;
+	for (int64_t k = i; k < i + count; k++)
+		for (int64_t j = l; j < l + lines; j++) {
+			int64_t line = s->y0 + o + j * q->apart, column = s->x0 + d;
+			int64_t start = k * s->batch + line * s->sy;
+			for (int64_t c = 0; c < q->w; c++, column += q->dilation) {
+				int in = line >= 0 && line < s->h && column >= 0 && column < s->w;
+				*at++ = in ? ISA(element)(x, start + column * s->sx, s->narrow) : zeros;
+			}
+		}
+}
+
+// Makes words of two positions' channels; see pair_rows. narrow: they are stored as bfloat16.
+static inline void ISA(pair_positions)(const float *first, const float *second, int64_t from, int64_t width, int64_t narrow, uint32_t *to, uint32_t *low)
+{
+	if (!narrow) {
+		ISA(pair_rows)(first + from, second + from, width, to, low);
+		return;
+	}
+	const half *x = (const half *)(const void *)first + from, *y = (const half *)(const void *)second + from;
+	int64_t i = 0;
+#if defined(SET_AVX512)
+	for (const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); i + 2 * VL <= width; i += 2 * VL) { // so that 16 values lie in the lower halves
+		__m512i a = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(x + i)), b = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(y + i));
+		_mm512_storeu_si512(to + i, _mm512_unpacklo_epi16(a, b));
+		_mm512_storeu_si512(to + i + VL, _mm512_unpackhi_epi16(a, b));
+	}
+	for (; i < width; i += VL) {
+		__m512i a = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(x + i))), b = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(y + i)));
+		_mm512_storeu_si512(to + i, _mm512_or_si512(a, _mm512_slli_epi32(b, 16)));
+	}
+#endif
+	for (; i < width; i += VL)
+		*(vu *)(to + i) = __builtin_convertvector(*(const vh *)(x + i), vu) | __builtin_convertvector(*(const vh *)(y + i), vu) << 16;
+	if (low)
+		memset(low, 0, width * sizeof *low);
+}
+
+// Stages width channels from c on as a panel of columns.
+static inline void ISA(stage_panel)(const ISA(tiled) *t, const float *const *at, int64_t c, int64_t width, int64_t narrow, int64_t part, float *to)
+{
+	for (int64_t k = 0; k < t->steps * HALF_PAIRS; k++, at += 2, to += ISA(WIDE))
+		ISA(pair_positions)(at[0], at[1], c, width, narrow, (uint32_t *)(void *)to, part ? (uint32_t *)(void *)(to + part) : 0);
+}
+
+// Stages the channels of positions as columns. part is the distance of the second parts, 0 if there are none.
+static void ISA(stage_columns)(const ISA(tiled) *t, const float *const *at, int64_t narrow, int64_t part, float *to)
+{
+	for (int64_t c = 0; c < t->cols; c += ISA(WIDE), to += t->col)
+		if (t->cols - c < ISA(WIDE))
+			ISA(stage_panel)(t, at, c, ISA(SIDE), narrow, part, to);
+		else if (narrow && !part)
+			ISA(stage_panel)(t, at, c, ISA(WIDE), 1, 0, to);
+		else
+			ISA(stage_panel)(t, at, c, ISA(WIDE), narrow, part, to);
+}
+
+// Transposes a block of words.
+static inline void ISA(transpose_block)(const float *from, float *to)
+{
+#if defined(SET_AVX512)
+	__m512i a[16], b[16];
+	UNROLL16 for (int i = 0; i < 16; i++)
+		a[i] = _mm512_loadu_si512(from + i * 16);
+	UNROLL16 for (int i = 0; i < 16; i += 2)
+		b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]), b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+	UNROLL16 for (int i = 0; i < 16; i += 4)
+		UNROLL16 for (int j = 0; j < 2; j++)
+			a[i + 2 * j] = _mm512_unpacklo_epi64(b[i + j], b[i + j + 2]), a[i + 2 * j + 1] = _mm512_unpackhi_epi64(b[i + j], b[i + j + 2]);
+	UNROLL16 for (int i = 0; i < 4; i++) // a[4 i + j] has columns j, j + 4, j + 8 and j + 12 of rows 4 i to 4 i + 3
+	{
+		__m512i low = _mm512_shuffle_i32x4(a[i], a[4 + i], 0x88), high = _mm512_shuffle_i32x4(a[i], a[4 + i], 0xdd);
+		__m512i low2 = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0x88), high2 = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0xdd);
+		_mm512_storeu_si512(to + i * 16, _mm512_shuffle_i32x4(low, low2, 0x88));
+		_mm512_storeu_si512(to + (i + 4) * 16, _mm512_shuffle_i32x4(high, high2, 0x88));
+		_mm512_storeu_si512(to + (i + 8) * 16, _mm512_shuffle_i32x4(low, low2, 0xdd));
+		_mm512_storeu_si512(to + (i + 12) * 16, _mm512_shuffle_i32x4(high, high2, 0xdd));
+	}
+#else
+	for (int64_t j = 0; j < HALF_PAIRS; j += 4) {
+		const float *s = from + j * ISA(SIDE), *row[4] = {s, s + ISA(SIDE), s + 2 * ISA(SIDE), s + 3 * ISA(SIDE)};
+		ISA(transpose4)(row, ISA(SIDE), to + j, HALF_PAIRS);
+	}
+#endif
+}
+
+// Stages the channels of positions as rows.
+static void ISA(stage_rows)(const ISA(tiled) *t, const float *const *at, int64_t narrow, int64_t part, float *to)
+{
+	for (int64_t k = 0; k < t->steps; k++, at += HALF_STEP, to += ISA(BLOCK))
+		for (int64_t c = 0; c < t->rows; c += ISA(SIDE)) {
+			float words[2][ISA(BLOCK)] __attribute__((aligned(64))), *panel = to + c / ISA(SIDE) * t->row;
+			for (int64_t j = 0; j < HALF_PAIRS; j++)
+				ISA(pair_positions)(at[2 * j], at[2 * j + 1], c, ISA(SIDE), narrow, (uint32_t *)(void *)words[0] + j * ISA(SIDE),
+					part ? (uint32_t *)(void *)words[1] + j * ISA(SIDE) : 0);
+			ISA(transpose_block)(words[0], panel);
+			if (part)
+				ISA(transpose_block)(words[1], panel + part);
+		}
+}
+
+// Adds the products of staged rows and columns to the sums, or overwrites them. A panel of columns stays in the L1 cache.
+static void ISA(multiply_staged)(const correlated *q, const ISA(tiled) *t, const half_tiles *set, const float *a, const float *b, float *sums, int add)
+{
+	run r[3] = {{.n = t->steps * HALF_PAIRS}, {.b = t->b, .n = t->steps * HALF_PAIRS}, {.a = t->a, .n = t->steps * HALF_PAIRS}};
+	strips s = {.r = r, .runs = 2 * q->parts - 1, .side = ISA(SIDE), .column = HALF_PAIRS, .advance = ISA(BLOCK), .step = ISA(WIDE), .width = q->srow, .add = add};
+	for (int64_t c = 0; c < t->cols; c += ISA(WIDE), b += t->col)
+		for (int64_t m = 0; m < t->rows; m += 2 * ISA(SIDE)) {
+			s.right = t->cols - c > ISA(SIDE), s.below = t->rows - m > ISA(SIDE), s.b = b;
+			s.a[0] = a + m / ISA(SIDE) * t->row, s.a[1] = s.a[0] + t->row;
+			s.c[0] = sums + m * q->srow + c, s.c[1] = s.c[0] + ISA(SIDE) * q->srow;
+			s.next = m + 2 * ISA(SIDE) < t->rows ? sums + (m + 2 * ISA(SIDE)) * q->srow + c : sums + c + ISA(WIDE);
+			set->strips(&s);
+		}
+}
+
+static void ISA(correlate_tiled)(const correlated *q, const correlation_part *p, const half_tiles *set, const float *x, const float *v, float *sums, float *room)
+{
+	ISA(tiled) t = ISA(tiled_of)(q, p);
+	float *rows = room, *cols = rows + q->parts * t.a, *zeros = cols + q->parts * t.b;
+	int64_t taps = q->rows / q->s.c, a = q->parts > 1 ? t.a : 0, b = q->parts > 1 ? t.b : 0;
+	const float *at[ISA(STAGED)];
+	memset(zeros, 0, t.zeros * sizeof *zeros);
+	for (int64_t i = p->i0; i < p->i1; i += t.images)
+		for (int64_t l = 0; l < q->h; l += t.lines) {
+			int64_t count = p->i1 - i < t.images ? p->i1 - i : t.images, lines = q->h - l < t.lines ? q->h - l : t.lines;
+			int64_t n = ISA(positions_of_v)(q, p, v, i, count, l, lines, at);
+			ISA(tiled) now = t;
+			now.steps = (n + HALF_STEP - 1) / HALF_STEP;
+			for (int64_t k = n; k < now.steps * HALF_STEP; k++)
+				at[k] = zeros;
+			if (q->swapped)
+				ISA(stage_rows)(&now, at, q->vnarrow, a, rows);
+			else
+				ISA(stage_columns)(&now, at, q->vnarrow, b, cols);
+			for (int64_t o = p->o0; o < p->o1; o++)
+				for (int64_t d = 0; d < taps; d++) {
+					ISA(positions_of_x)(q, x, i, count, l, lines, o, d, zeros, at);
+					if (q->swapped)
+						ISA(stage_columns)(&now, at, q->s.narrow, b, cols);
+					else
+						ISA(stage_rows)(&now, at, q->s.narrow, a, rows);
+					float *to = sums + o * q->sline + d * q->sposition + (q->swapped ? p->n0 * q->srow : p->n0);
+					ISA(multiply_staged)(q, &now, set, rows, cols, to, i > p->i0 || l > 0);
+				}
+		}
+}
+#undef UNROLL16
