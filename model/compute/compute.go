@@ -64,6 +64,9 @@ func OpenFor(c model.Config) (*Engine, error) {
 		e.Why += " " + why
 	case c.Precision == model.BF16 && e.Name == "cpu":
 		e.Why += " " + cpu.BF16()
+		if why, used := cpu.BF16x3(); used {
+			e.Why += " The other products are computed in bf16x3. " + why
+		}
 	}
 	return e, err
 }
@@ -102,7 +105,7 @@ func auto(found Report, c model.Config) (*Engine, error) {
 
 func openCPU(because, precision string) (*Engine, error) {
 	config := ""
-	if precision == model.BF16x3 {
+	if _, used := cpu.BF16x3(); used && (precision == model.BF16x3 || precision == model.BF16) {
 		config = "," + cpu.SplitProducts
 	}
 	b, err := cpu.New(config)

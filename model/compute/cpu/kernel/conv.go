@@ -86,13 +86,13 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 			return nil, err
 		}
 	}
-	if c.direct, err = c.planWindows(nil, halfNone); err != nil {
+	if c.direct, err = c.planWindows(nil, halfNone, 1); err != nil {
 		return nil, err
 	}
 	if err := c.planPairs(); err != nil {
 		return nil, err
 	}
-	c.kernel = c.planCorrelation(halfNone)
+	c.kernel = c.planCorrelation(halfNone, 1)
 	return c, c.halve()
 }
 
@@ -103,17 +103,16 @@ func (c *Conv) halve() error {
 		products[i] = &c.pieces[i].q
 	}
 	set, parts := c.spec.Operands.set()
-	if parts == 1 && set != halfNone {
-		direct, err := c.planWindows(nil, set)
+	if set != halfNone {
+		direct, err := c.planWindows(nil, set, parts)
 		if direct != nil || err != nil {
 			c.direct, c.kernel = direct, nil
 			return err
 		}
-		if c.kernel = c.planCorrelation(set); c.kernel != nil {
-			c.direct = nil
+		if kernel := c.planCorrelation(set, parts); kernel != nil {
+			c.direct, c.kernel = nil, kernel
 			return nil
 		}
-		c.kernel = c.planCorrelation(halfNone)
 	}
 	if !halfPays(set, parts, c.direct != nil || c.kernel != nil || c.fewRead(), products...) {
 		return nil

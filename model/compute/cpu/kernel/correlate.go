@@ -30,9 +30,9 @@ const (
 	panelChannels = 16
 )
 
-// planCorrelation plans a convolution as a correlation over its input's batch axis. half is the set that multiplies as bfloat16, or
-// halfNone for float32. It returns nil if this is not possible or not faster.
-func (c *Conv) planCorrelation(half int) *correlation {
+// planCorrelation plans a convolution as a correlation over its input's batch axis. half is the set that multiplies as bfloat16 of so many
+// parts, or halfNone for float32. It returns nil if this is not possible or not faster.
+func (c *Conv) planCorrelation(half, parts int) *correlation {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 {
 		return nil
@@ -52,7 +52,7 @@ func (c *Conv) planCorrelation(half int) *correlation {
 		return nil
 	}
 	tiled := half != halfNone && C.half_strips(C.int(half)) != 0 && C.tile_cols()%16 == 0 && n%16 == 0 && s.Batch%16 == 0 && w <= halfBlock
-	if !tiled && (half == halfAMX || half != halfNone && w%2 != 0) {
+	if !tiled && (half == halfAMX || parts > 1 || half != halfNone && w%2 != 0) {
 		return nil
 	}
 	t := &correlation{size: size, flops: 2 * size * h * w * s.InChannels}
@@ -63,7 +63,7 @@ func (c *Conv) planCorrelation(half int) *correlation {
 		h: C.int64_t(h), w: C.int64_t(w), n: C.int64_t(n), vbatch: C.int64_t(h * w * n), vline: C.int64_t(w * n), vcolumn: C.int64_t(n), vnarrow: bit(s.Stored[1]),
 		rows: C.int64_t(rows), oh: C.int64_t(c.out[0]), apart: C.int64_t(s.KernelDilation[0]), dilation: C.int64_t(s.KernelDilation[1]),
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
-		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: 1,
+		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: C.int64_t(parts),
 	}
 	switch t.orient(n, rows); {
 	case tiled:

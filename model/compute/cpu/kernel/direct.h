@@ -38,6 +38,7 @@ typedef struct {
 	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
 	int64_t side;                              // it multiplies strips of this height; 0 if not
+	int64_t parts;                             // in strips, the operands' parts; those of the kernel follow each other in a panel
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
 	int64_t ahead;                             // the first tile of a panel fetches what the run says
 	int64_t add;                               // outputs are added to their existing values
@@ -70,7 +71,7 @@ int64_t staged_floats(const staging *s, int64_t lines);
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y,
 	float *room);
 
-// pack_panels packs whole panels [p0, p1) of B. half_pack_panels packs pairs of k, which must be even.
+// pack_panels packs whole panels [p0, p1) of B. half_pack_panels packs pairs of k, which must be even, of q's parts.
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 void half_pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 

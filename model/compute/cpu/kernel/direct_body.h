@@ -49,24 +49,20 @@ static void ISA(stage)(const staging *s, const float *x, int64_t i0, int64_t i1,
 			ISA(stage_line)(s, ISA(element)(x, i * s->batch, s->narrow), s->y0 + l, to);
 }
 
-// Stages a line as bfloat16.
-static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half *to)
+// Stages a line as bfloat16. Second parts are written if low is not null.
+static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half *to, half *low)
 {
 	int64_t count = s->columns * s->c, lo, hi;
-	if (!ISA(inside)(s, y, &lo, &hi)) {
-		memset(to, 0, count * sizeof *to);
-		return;
+	int in = ISA(inside)(s, y, &lo, &hi);
+	if (!in)
+		lo = hi = s->columns;
+	for (half *at = to; at; at = at == to ? low : 0) {
+		memset(at, 0, lo * s->c * sizeof *at);
+		memset(at + hi * s->c, 0, (count - hi * s->c) * sizeof *at);
 	}
-	memset(to, 0, lo * s->c * sizeof *to);
-	memset(to + hi * s->c, 0, (count - hi * s->c) * sizeof *to);
-	const float *from = ISA(element)(x, y * s->sy + (s->x0 + lo) * s->sx, s->narrow);
-	to += lo * s->c;
 	int64_t together = s->sx == s->c ? hi - lo : 1;
-	for (int64_t j = lo; j < hi; j += together, from = ISA(element)(from, s->sx, s->narrow), to += s->c)
-		if (s->narrow)
-			memcpy(to, from, together * s->c * sizeof *to);
-		else
-			ISA(narrow)(from, together * s->c, to, 0);
+	for (int64_t j = lo; j < hi; j += together)
+		ISA(narrow_all)(ISA(element)(x, y * s->sy + (s->x0 + j) * s->sx, s->narrow), together * s->c, s->narrow, to + j * s->c, low ? low + j * s->c : 0);
 }
 
 // ---- the tile ----
@@ -496,7 +492,13 @@ static void ISA(window_strips)(const windowed *q, const window *w, const extent 
 	const float *room)
 {
 	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, gathered = 0;
-	strips s = {.r = w->r, .runs = w->runs, .side = q->side, .column = w->column, .advance = HALF_PAIRS, .step = w->step, .b = b + w->b + p * w->panel};
+	run r[3 * MAX_RUNS];
+	int64_t runs = w->runs, low = (e->i1 - e->i0) * (e->l1 - e->l0) * q->pitch;
+	for (int64_t i = 0; i < w->runs && q->parts > 1; i++) { // see LOW_A and LOW_B
+		r[3 * i] = r[3 * i + 1] = r[3 * i + 2] = w->r[i];
+		r[3 * i + 1].b += w->panel / 2, r[3 * i + 2].a += low, runs = 3 * w->runs;
+	}
+	strips s = {.r = q->parts > 1 ? r : w->r, .runs = runs, .side = q->side, .column = w->column, .advance = HALF_PAIRS, .step = w->step, .b = b + w->b + p * w->panel};
 	float *c[2];
 	for (int64_t i = e->i0; i < e->i1; i++) {
 		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;
@@ -516,10 +518,12 @@ static void ISA(window_strips)(const windowed *q, const window *w, const extent 
 
 static void ISA(convolve_windows)(const windowed *q, const window *w, const extent *e, const half_tiles *t, const float *x, const float *b, float *y, float *room)
 {
+	int64_t low = (e->i1 - e->i0) * (e->l1 - e->l0) * q->pitch;
 	if (q->half)
 		for (int64_t i = e->i0, at = 0; i < e->i1; i++)
 			for (int64_t l = e->l0; l < e->l1; l++, at += q->pitch)
-				ISA(stage_halves)(&q->s, ISA(element)(x, i * q->s.batch, q->s.narrow), q->s.y0 + l, (half *)(void *)(room + at));
+				ISA(stage_halves)(&q->s, ISA(element)(x, i * q->s.batch, q->s.narrow), q->s.y0 + l, (half *)(void *)(room + at),
+					q->parts > 1 ? (half *)(void *)(room + low + at) : 0);
 	else
 		ISA(stage)(&q->s, x, e->i0, e->i1, e->l0, e->l1, room);
 	for (int64_t i = e->w0; i < e->w1; i++) {
@@ -558,9 +562,9 @@ static void ISA(half_pack_panels)(const product *q, const float *b, float *to, i
 		for (int64_t k = 0; k < q->k; k += BLOCK_K) {
 			int64_t kc = q->k - k < BLOCK_K ? q->k - k : BLOCK_K;
 			ISA(pack)(&q->b, b, p * COLS, cols, COLS, k, kc, block);
-			uint32_t *at = (uint32_t *)(void *)(to + (p * q->k + k) / 2 * COLS);
+			uint32_t *at = (uint32_t *)(void *)(to + (p * q->parts * q->k + k) / 2 * COLS);
 			for (int64_t t = 0; t < kc; t += 2, at += COLS)
-				ISA(pair_rows)(block + t * COLS, block + (t + 1) * COLS, COLS, at, 0);
+				ISA(pair_rows)(block + t * COLS, block + (t + 1) * COLS, COLS, at, q->parts > 1 ? at + q->k / 2 * COLS : 0);
 		}
 	}
 }

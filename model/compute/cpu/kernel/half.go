@@ -64,8 +64,8 @@ const halfMargin = 1.25
 // halfTries is how often the kernels are timed, alternating; the fastest time of each counts.
 const halfTries = 3
 
-// The size of the timed product: it takes the float32 kernels about 0.3 ms and fits into the L2 cache, as do parts of larger products.
-const halfM, halfN, halfK = 384, 128, 256
+// The size of the timed product: it takes the float32 kernels about 1 ms and fits into the L2 cache, as do parts of larger products.
+const halfM, halfN, halfK = 512, 256, 512
 
 // HalfChoice is the chosen set of kernels for bfloat16, with the reasons.
 type HalfChoice struct {
@@ -149,6 +149,20 @@ func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 		narrow += float64(parts)*packing + float64(2*parts-1)*multiplying + storeCost*m*n
 	}
 	return narrow < wide
+}
+
+// stripGain is the assumed speed of tiles that read staged images, relative to that of float32 windows. Strips of half a tile's height take
+// almost as long as whole ones.
+const stripGain, lowStripGain = 6, 4
+
+// stripsPay reports whether strips of so many windows times so many columns compute a product per term and part faster than float32.
+func stripsPay(side, outputs, columns, parts int) bool {
+	gain := float64(stripGain)
+	if side < 16 {
+		gain = lowStripGain
+	}
+	filled := float64(outputs*columns) / float64(roundUp(outputs, side)*roundUp(columns, C.HALF_COLS/2))
+	return forcedHalf.Load() != 0 || gain*filled > halfMargin*float64(2*parts-1)
 }
 
 // chooseHalf returns the fastest set that passes its test.

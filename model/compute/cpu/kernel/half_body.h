@@ -57,10 +57,10 @@ static inline ISA(row) ISA(row_of)(half *panel, int64_t r, int64_t height, int64
 	return (ISA(row)){panel + r * HALF_STEP, parts * part, parts == 1 ? 0 : part};
 }
 
-// Writes n elements of an operand.
-static inline void ISA(narrow_of)(const operand *o, const float *s, int64_t n, half *to, half *low)
+// The same for values that may be stored as bfloat16.
+static inline void ISA(narrow_all)(const float *s, int64_t n, int64_t stored, half *to, half *low)
 {
-	if (!o->narrow) {
+	if (!stored) {
 		ISA(narrow)(s, n, to, low);
 		return;
 	}
@@ -68,6 +68,9 @@ static inline void ISA(narrow_of)(const operand *o, const float *s, int64_t n, h
 	if (low)
 		memset(low, 0, n * sizeof *low);
 }
+
+// Writes n elements of an operand.
+static inline void ISA(narrow_of)(const operand *o, const float *s, int64_t n, half *to, half *low) { ISA(narrow_all)(s, n, o->narrow, to, low); }
 
 // Writes n elements of a row from position k on, or zeros if s is null.
 static inline void ISA(narrow_row)(const operand *o, const float *s, int64_t n, ISA(row) row, int64_t k)

@@ -387,7 +387,7 @@ func BenchmarkHalf(b *testing.B) {
 		if set == halfPlain || set != halfNone && !runsHalf()[set] {
 			continue
 		}
-		for _, s := range [][3]int{{384, 128, 256}, {2048, 256, 1024}, {8184, 128, 1024}, {2048, 2048, 2048}} {
+		for _, s := range [][3]int{{384, 128, 256}, {2048, 256, 1024}, {8184, 128, 1024}, {2048, 2048, 2048}, {512, 512, 512}, {144, 512, 1024}} {
 			for i, o := range asHalves {
 				g := halfGemm(dense(s[0], s[1], s[2], false, false), o)
 				b.Run(fmt.Sprintf("%s/parts=%d/%dx%dx%d", name, i+1, s[0], s[1], s[2]), func(b *testing.B) {
@@ -396,9 +396,11 @@ func BenchmarkHalf(b *testing.B) {
 			}
 		}
 		for _, l := range trained(16) {
-			spec := l.spec
-			spec.Operands, spec.Stored = Halves, Stored{true, true}
-			b.Run(name+"/"+l.name, func(b *testing.B) { withHalf(set, func() { benchmarkConv(b, p, spec) }) })
+			for i, o := range asHalves {
+				spec := l.spec
+				spec.Operands, spec.Stored = o, Stored{o == Halves, o == Halves}
+				b.Run(fmt.Sprintf("%s/parts=%d/%s", name, i+1, l.name), func(b *testing.B) { withHalf(set, func() { benchmarkConv(b, p, spec) }) })
+			}
 		}
 	}
 }

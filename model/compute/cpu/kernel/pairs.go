@@ -20,7 +20,7 @@ func (c *Conv) planPairs() error {
 	if wide.out, err = p.wide.outShape(); err != nil {
 		return err
 	}
-	w, err := wide.planWindows(&p, halfNone)
+	w, err := wide.planWindows(&p, halfNone, 1)
 	if err != nil || w == nil || 10*w.flops > 19*c.direct.flops { // a pair uses more taps than one output
 		return err
 	}

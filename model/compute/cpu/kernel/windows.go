@@ -34,20 +34,21 @@ type windows struct {
 	pairs   *pairing // of outputs; nil if outputs are computed one by one
 }
 
-// planWindows plans the convolution as windows, of the outputs or of pairs of them. half is the set that multiplies operands as bfloat16,
-// or halfNone for float32. It returns nil if this is not possible or not faster.
-func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
+// planWindows plans the convolution as windows, of the outputs or of pairs of them. half is the set that multiplies operands as bfloat16 of so
+// many parts, or halfNone for float32. It returns nil if this is not possible or not faster.
+func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Channel != 1 || s.Batch*s.InChannels*s.OutChannels*c.out[0]*c.out[1] == 0 {
 		return nil, nil
 	}
 	w := &windows{batch: s.Batch, unit: 1, pairs: pairs}
+	w.q.parts = C.int64_t(parts)
 	if pairs != nil {
 		w.q.pairs = 1
 	}
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
-		w.q.side = C.int64_t(c.strip(half))
+		w.q.side = C.int64_t(c.strip(half, parts))
 		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
 			return nil, nil
 		}
@@ -81,7 +82,7 @@ func (c *Conv) planWindows(pairs *pairing, half int) (*windows, error) {
 	if w.q.side != 0 && !w.wholeSteps() {
 		w.q.side = 0
 	}
-	if half == halfAMX && w.q.side == 0 {
+	if w.q.side == 0 && (half == halfAMX || parts > 1) {
 		return nil, nil
 	}
 	return w, nil
@@ -99,20 +100,27 @@ func (w *windows) wholeSteps() bool {
 	return true
 }
 
-// strip returns the height of strips in which a set computes the convolution, or 0 if it cannot: strips are of windows of a line, in panels of whole
-// tiles of columns.
-func (c *Conv) strip(half int) int {
+// strip returns the height of strips in which a set computes the convolution, or 0 if it cannot or is slower: strips are of windows of a line, in
+// panels of whole tiles of columns.
+func (c *Conv) strip(half, parts int) int {
 	s, side := &c.spec, 16
 	if C.half_strips(C.int(half)) == 0 || C.tile_cols()%16 != 0 {
 		return 0
 	}
+	least := math.MaxInt
 	for phase := range s.phases(1) {
 		switch n := s.tapsOf(1, phase, c.out[1]).outputs; {
 		case n > 0 && n < 8:
 			return 0
 		case n > 0 && n < 16:
 			side = 8
+			fallthrough
+		case n > 0:
+			least = min(least, n)
 		}
+	}
+	if !stripsPay(side, least, s.OutChannels, parts) {
+		return 0
 	}
 	return side
 }
@@ -173,8 +181,8 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		return nil
 	default:
 		w.packedRuns(&v, channels, y, x)
-		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), C.int64_t(k/w.unit*cols)
-		w.packed += roundUp(s.OutChannels, cols) * k / w.unit
+		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), w.q.parts*C.int64_t(k/w.unit*cols)
+		w.packed += int(w.q.parts) * roundUp(s.OutChannels, cols) * k / w.unit
 	}
 	w.list, w.kernels = append(w.list, v), append(w.kernels, product{})
 	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
@@ -182,6 +190,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		{size: s.InChannels, b: ks.Channel, dim: -1}}
 	q := &w.kernels[len(w.kernels)-1]
 	err := q.set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(start), 0, false)
+	q.c.parts = w.q.parts
 	q.narrow(s.Stored)
 	return err
 }
