@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, NEAR = 32 << 10 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
@@ -31,6 +31,15 @@ typedef struct {
 	int64_t copied; // if B is read in place by several tiles, where there is room for COPIED of its panels; otherwise 0
 } extent;
 
+// Images staged as planes, so that the windows of all lines lie a constant distance apart, if lines are shorter than a strip is high: a plane has
+// one position of each window of a line, [lines][windows][c]; lines whose distance is a multiple of the windows' follow each other.
+typedef struct {
+	int64_t planes;            // 0: images are not staged in this way
+	int64_t first[MAX_PLANES]; // a plane's first position in a line
+	int64_t windows, move;     // windows of a line, and the distance between them
+	int64_t lines, apart;      // staged lines, a multiple of the distance between windows' lines, and this distance
+} stack;
+
 // Parameters shared by all windows of a convolution.
 typedef struct {
 	staging s;
@@ -39,6 +48,7 @@ typedef struct {
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
 	int64_t side;                              // it multiplies strips of this height; 0 if not
 	int64_t parts;                             // in strips, the operands' parts; those of the kernel follow each other in a panel
+	stack stack;                               // how images of short lines are staged for strips
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
 	int64_t ahead;                             // the first tile of a panel fetches what the run says
 	int64_t add;                               // outputs are added to their existing values
@@ -67,7 +77,7 @@ typedef struct {
 } correlation_part;
 
 // room holds the staged lines of the extent's images.
-int64_t staged_floats(const staging *s, int64_t lines);
+int64_t staged_floats(const windowed *q, const extent *e);
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y,
 	float *room);
 

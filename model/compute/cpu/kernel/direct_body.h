@@ -466,60 +466,15 @@ static void ISA(pack_few)(const product *q, const window *w, const float *b, flo
 	}
 }
 
-// ---- strips ----
-
-// Multiplies the strips that were gathered, and stores cols columns of the results at c, directly or by way of a copy.
-static void ISA(strips_tile)(const windowed *q, const window *w, const half_tiles *t, strips *s, float *const *c, int64_t cols)
-{
-	float copy[2][16 * COLS];
-	int direct = q->ochannel == 1 && cols % 16 == 0;
-	s->right = cols > 16, s->width = direct ? w->ocolumn : COLS;
-	for (int i = 0; i <= s->below; i++)
-		s->c[i] = direct ? c[i] : copy[i];
-	t->strips(s);
-	for (int i = 0; i <= s->below && !direct; i++)
-		for (int64_t j = 0; j < s->side; j++) {
-			float *to = c[i] + j * w->ocolumn;
-			if (q->ochannel == 1)
-				ISA(store_row)(to, copy[i] + j * COLS, cols, 0);
-			for (int64_t n = 0; n < cols && q->ochannel != 1; n++)
-				to[n * q->ochannel] = copy[i][j * COLS + n];
-		}
-}
-
-// Computes one panel of columns of one window's outputs in strips. The last strip of a line overlaps the one before it.
-static void ISA(window_strips)(const windowed *q, const window *w, const extent *e, const half_tiles *t, int64_t p, const float *b, float *y,
-	const float *room)
-{
-	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, gathered = 0;
-	run r[3 * MAX_RUNS];
-	int64_t runs = w->runs, low = (e->i1 - e->i0) * (e->l1 - e->l0) * q->pitch;
-	for (int64_t i = 0; i < w->runs && q->parts > 1; i++) { // see LOW_A and LOW_B
-		r[3 * i] = r[3 * i + 1] = r[3 * i + 2] = w->r[i];
-		r[3 * i + 1].b += w->panel / 2, r[3 * i + 2].a += low, runs = 3 * w->runs;
-	}
-	strips s = {.r = q->parts > 1 ? r : w->r, .runs = runs, .side = q->side, .column = w->column, .advance = HALF_PAIRS, .step = w->step, .b = b + w->b + p * w->panel};
-	float *c[2];
-	for (int64_t i = e->i0; i < e->i1; i++) {
-		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;
-		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
-			for (int64_t x = 0; x < w->w; x += q->side) {
-				int64_t at = x + q->side <= w->w ? x : w->w - q->side;
-				s.a[gathered] = image + l * w->line + at * w->column;
-				c[gathered] = y + w->out + i * q->obatch + l * w->oline + at * w->ocolumn + p * COLS * q->ochannel;
-				s.below = gathered++;
-				if (gathered == 2)
-					ISA(strips_tile)(q, w, t, &s, c, cols), gathered = 0;
-			}
-	}
-	if (gathered > 0)
-		ISA(strips_tile)(q, w, t, &s, c, cols);
-}
+#include "strips_body.h"
 
 static void ISA(convolve_windows)(const windowed *q, const window *w, const extent *e, const half_tiles *t, const float *x, const float *b, float *y, float *room)
 {
-	int64_t low = (e->i1 - e->i0) * (e->l1 - e->l0) * q->pitch;
-	if (q->half)
+	int64_t low = (e->i1 - e->i0) * ISA(image_words)(q, e);
+	if (q->stack.planes)
+		for (int64_t i = e->i0, at = 0; i < e->i1; i++, at += ISA(image_words)(q, e))
+			ISA(stage_stack)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), (half *)(void *)(room + at), q->parts > 1 ? (half *)(void *)(room + low + at) : 0);
+	else if (q->half)
 		for (int64_t i = e->i0, at = 0; i < e->i1; i++)
 			for (int64_t l = e->l0; l < e->l1; l++, at += q->pitch)
 				ISA(stage_halves)(&q->s, ISA(element)(x, i * q->s.batch, q->s.narrow), q->s.y0 + l, (half *)(void *)(room + at),
@@ -534,6 +489,8 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 		for (int64_t p = e->p0; p < e->p1 && !q->few; p += together)
 			if (copied)
 				ISA(window_copied)(q, &w[i], e, p, p + together < e->p1 ? p + together : e->p1, b, y, room);
+			else if (q->stack.planes)
+				ISA(window_stacked)(q, &w[i], e, t, p, b, y, room);
 			else if (q->side)
 				ISA(window_strips)(q, &w[i], e, t, p, b, y, room);
 			else if (ISA(in_lines)(q, &w[i]))

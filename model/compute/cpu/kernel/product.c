@@ -124,8 +124,14 @@ void dots(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t 
 
 int vector_floats(void) { return set->vector; }
 
-// After the staged lines, tiles read up to a tile's rows of windows plus one vector, whose values they do not use.
-int64_t staged_floats(const staging *s, int64_t lines) { return (lines * s->columns + 64) * s->c + 64; }
+int64_t staged_floats(const windowed *q, const extent *e)
+{
+	const stack *k = &q->stack;
+	if (k->planes)
+		return (e->i1 - e->i0) * q->parts * k->planes * k->lines * k->windows * q->s.c / 2;
+	// After the staged lines, tiles read up to a tile's rows of windows plus one vector, whose values they do not use.
+	return ((e->i1 - e->i0) * (e->l1 - e->l0) * q->s.columns + 64) * q->s.c + 64;
+}
 
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y, float *room)
 {

@@ -3,6 +3,8 @@ package kernel
 /*
 #cgo noescape convolve_windows
 #cgo nocallback convolve_windows
+#cgo noescape staged_floats
+#cgo nocallback staged_floats
 #cgo noescape pack_panels
 #cgo nocallback pack_panels
 #cgo noescape half_pack_panels
@@ -15,6 +17,7 @@ import "C"
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -48,7 +51,6 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	}
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
-		w.q.side = C.int64_t(c.strip(half, parts))
 		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
 			return nil, nil
 		}
@@ -67,6 +69,9 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		taps = append(taps, [2]phaseTaps{y, x})
 	}
 	w.stage(s, taps)
+	if half != halfNone && !w.stacks(s, half, taps) {
+		w.q.side = C.int64_t(c.strip(half, parts))
+	}
 	w.q.n, w.q.obatch, w.q.ochannel = C.int64_t(s.OutChannels), C.int64_t(s.OutStrides.Batch), C.int64_t(s.OutStrides.Channel)
 	if s.OutChannels <= C.FEW_COLS {
 		w.q.few = 1
@@ -86,6 +91,55 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		return nil, nil
 	}
 	return w, nil
+}
+
+// stacks reports whether images are staged as planes, because lines are shorter than a strip is high, and describes them.
+func (w *windows) stacks(s *ConvSpec, half int, taps [][2]phaseTaps) bool {
+	if C.half_strips(C.int(half)) == 0 || C.tile_cols()%16 != 0 || s.InChannels%(2*C.HALF_PAIRS) != 0 {
+		return false
+	}
+	y, x := taps[0][0], taps[0][1]
+	k := C.stack{windows: C.int64_t(x.outputs), move: C.int64_t(x.move), apart: C.int64_t(y.move)}
+	lines := 0
+	for _, t := range taps {
+		if x.outputs >= 16 || t[0].outputs*x.outputs < 16 || t[1].outputs != x.outputs || t[1].move != x.move || t[0].move != y.move {
+			return false
+		}
+		lines = max(lines, t[0].end()-int(w.q.s.y0))
+		for tx := range t[1].taps {
+			first := C.int64_t(t[1].start+tx*t[1].tapMove) - w.q.s.x0
+			if slices.Contains(k.first[:k.planes], first) {
+				continue
+			}
+			if k.planes == C.MAX_PLANES {
+				return false
+			}
+			k.first[k.planes] = first
+			k.planes++
+		}
+	}
+	k.lines = C.int64_t(roundUp(lines, y.move))
+	if !stripsPay(16, min(16, taps[0][0].outputs*x.outputs), s.OutChannels, int(w.q.parts)) {
+		return false
+	}
+	w.q.stack, w.q.side = k, 16
+	return true
+}
+
+// stackedRuns adds the runs over planes.
+func (w *windows) stackedRuns(v *C.window, y, x phaseTaps) {
+	k, words := &w.q.stack, w.q.stack.windows*w.q.s.c/2
+	v.first, v.line, v.column = 0, words, w.q.s.c/2
+	at := 0
+	for ty := range y.taps {
+		line := C.int64_t(y.start+ty*y.tapMove) - w.q.s.y0
+		for tx := range x.taps {
+			plane := C.int64_t(slices.Index(k.first[:k.planes], C.int64_t(x.start+tx*x.tapMove)-w.q.s.x0))
+			a := (plane*k.apart+line%k.apart)*(k.lines/k.apart) + line/k.apart
+			extend(v, int(a*words), at*int(C.tile_cols()), int(w.q.s.c)/2, false, 0)
+			at += int(w.q.s.c) / 2
+		}
+	}
 }
 
 // wholeSteps reports whether every run consists of whole steps of tiles.
@@ -180,7 +234,11 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		w.list = append(w.list, v)
 		return nil
 	default:
-		w.packedRuns(&v, channels, y, x)
+		if w.q.stack.planes > 0 {
+			w.stackedRuns(&v, y, x)
+		} else {
+			w.packedRuns(&v, channels, y, x)
+		}
 		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), w.q.parts*C.int64_t(k/w.unit*cols)
 		w.packed += int(w.q.parts) * roundUp(s.OutChannels, cols) * k / w.unit
 	}
@@ -333,7 +391,10 @@ const (
 
 // split chooses units of whole images if there are enough of them for all threads, otherwise of lines or of columns.
 func (t *windowsTask) split() {
-	want, floats := t.pool.threads*chunksPerThread, int(t.q.pitch)*t.lines(0, 1)
+	want, floats := t.pool.threads*chunksPerThread, int(t.q.pitch*t.q.parts)*t.lines(0, 1)
+	if t.q.stack.planes > 0 {
+		floats = int(C.staged_floats(&t.q, &C.extent{i1: 1}))
+	}
 	if t.pool.threads == 1 {
 		want = 1
 	}
@@ -362,6 +423,9 @@ func (t *windowsTask) divide(units, want int) float64 {
 	const panelRows = 32
 	t.units, t.group = units, 1
 	t.parts = min(max(want/units, 1), max(t.rows/fewRows, 1), int(t.list[0].h))
+	if t.q.stack.planes > 0 {
+		t.parts = 1
+	}
 	if t.q.few == 0 {
 		t.group = evenGroups(units*t.parts*t.classes, t.panels, want, t.pool.threads)
 	}
@@ -423,7 +487,7 @@ func (t *windowsTask) images(lo, hi int) {
 }
 
 func (t *windowsTask) compute(e C.extent) {
-	staged := int(C.staged_floats(&t.q.s, (e.i1-e.i0)*(e.l1-e.l0)))
+	staged := int(C.staged_floats(&t.q, &e))
 	room := t.pool.scratch.get(staged + t.copied)
 	if t.copied > 0 {
 		e.copied = C.int64_t(staged)

@@ -1,0 +1,119 @@
+// Strips of windows: tiles of AMX, whose rows lie a constant distance apart. Included by direct_body.h, for one instruction set; see strips in half.h.
+
+// The words of a staged image, of one part.
+static inline int64_t ISA(image_words)(const windowed *q, const extent *e)
+{
+	const stack *k = &q->stack;
+	return k->planes ? k->planes * k->lines * k->windows * q->s.c / 2 : (e->l1 - e->l0) * q->pitch;
+}
+
+// What is the same for all strips of a panel of columns. r has room for the runs of three products.
+static inline strips ISA(strips_of)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, run *r)
+{
+	strips s = {.r = w->r, .runs = w->runs, .side = q->side, .column = w->column, .advance = HALF_PAIRS, .step = w->step, .b = b + w->b + p * w->panel};
+	if (q->parts == 1)
+		return s;
+	for (int64_t i = 0; i < w->runs; i++) { // see LOW_A and LOW_B
+		r[3 * i] = r[3 * i + 1] = r[3 * i + 2] = w->r[i];
+		r[3 * i + 1].b += w->panel / 2, r[3 * i + 2].a += (e->i1 - e->i0) * ISA(image_words)(q, e);
+	}
+	s.r = r, s.runs = 3 * w->runs;
+	return s;
+}
+
+// Stores cols columns of an output.
+static inline void ISA(store_output)(const windowed *q, float *to, const float *sums, int64_t cols)
+{
+	if (q->ochannel == 1)
+		ISA(store_row)(to, sums, cols, 0);
+	for (int64_t n = 0; n < cols && q->ochannel != 1; n++)
+		to[n * q->ochannel] = sums[n];
+}
+
+// Multiplies the strips that were gathered, and stores cols columns of the results at c, directly or by way of a copy.
+static void ISA(strips_tile)(const windowed *q, const window *w, const half_tiles *t, strips *s, float *const *c, int64_t cols)
+{
+	float copy[2][16 * COLS];
+	int direct = q->ochannel == 1 && cols % 16 == 0;
+	s->right = cols > 16, s->width = direct ? w->ocolumn : COLS;
+	for (int i = 0; i <= s->below; i++)
+		s->c[i] = direct ? c[i] : copy[i];
+	t->strips(s);
+	for (int i = 0; i <= s->below && !direct; i++)
+		for (int64_t j = 0; j < s->side; j++)
+			ISA(store_output)(q, c[i] + j * w->ocolumn, copy[i] + j * COLS, cols);
+}
+
+// Computes one panel of columns of one window's outputs in strips. The last strip of a line overlaps the one before it.
+static void ISA(window_strips)(const windowed *q, const window *w, const extent *e, const half_tiles *t, int64_t p, const float *b, float *y,
+	const float *room)
+{
+	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, gathered = 0;
+	run r[3 * MAX_RUNS];
+	strips s = ISA(strips_of)(q, w, e, p, b, r);
+	float *c[2];
+	for (int64_t i = e->i0; i < e->i1; i++) {
+		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;
+		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
+			for (int64_t x = 0; x < w->w; x += q->side) {
+				int64_t at = x + q->side <= w->w ? x : w->w - q->side;
+				s.a[gathered] = image + l * w->line + at * w->column;
+				c[gathered] = y + w->out + i * q->obatch + l * w->oline + at * w->ocolumn + p * COLS * q->ochannel;
+				s.below = gathered++;
+				if (gathered == 2)
+					ISA(strips_tile)(q, w, t, &s, c, cols), gathered = 0;
+			}
+	}
+	if (gathered > 0)
+		ISA(strips_tile)(q, w, t, &s, c, cols);
+}
+
+// Stages an image in planes. Second parts are written if low is not null.
+static void ISA(stage_stack)(const windowed *q, const float *x, half *to, half *low)
+{
+	const stack *k = &q->stack;
+	const staging *s = &q->s;
+	for (int64_t p = 0; p < k->planes; p++)
+		for (int64_t l = 0; l < k->lines; l++) {
+			int64_t y = s->y0 + l, at = ((p * k->apart + l % k->apart) * (k->lines / k->apart) + l / k->apart) * k->windows * s->c;
+			int64_t column = s->x0 + k->first[p];
+			for (int64_t j = 0; j < k->windows; j++, column += k->move, at += s->c) {
+				if (y >= 0 && y < s->h && column >= 0 && column < s->w) {
+					ISA(narrow_all)(ISA(element)(x, y * s->sy + column * s->sx, s->narrow), s->c, s->narrow, to + at, low ? low + at : 0);
+					continue;
+				}
+				memset(to + at, 0, s->c * sizeof *to);
+				if (low)
+					memset(low + at, 0, s->c * sizeof *low);
+			}
+		}
+}
+
+// Computes one panel of columns of one window's outputs, of all lines, from planes. The last strip of an image overlaps the one before it.
+static void ISA(window_stacked)(const windowed *q, const window *w, const extent *e, const half_tiles *t, int64_t p, const float *b, float *y,
+	const float *room)
+{
+	enum { SIDE = 16 };
+	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, outputs = w->h * w->w, gathered = 0;
+	int direct = w->oline == w->w * w->ocolumn && q->ochannel == 1 && cols % 16 == 0;
+	run r[3 * MAX_RUNS];
+	float copy[2][SIDE * COLS], *c[2];
+	int64_t first[2];
+	strips s = ISA(strips_of)(q, w, e, p, b, r);
+	s.right = cols > 16, s.width = direct ? w->ocolumn : COLS;
+	for (int64_t i = e->i0; i < e->i1; i++)
+		for (int64_t x = 0; x < outputs; x += SIDE) {
+			int64_t at = x + SIDE <= outputs ? x : outputs - SIDE;
+			s.a[gathered] = room + (i - e->i0) * ISA(image_words)(q, e) + at * w->column;
+			c[gathered] = y + w->out + i * q->obatch + p * COLS * q->ochannel, first[gathered] = at;
+			s.c[gathered] = direct ? c[gathered] + at * w->ocolumn : copy[gathered];
+			s.below = gathered++;
+			if (gathered < 2 && (i + 1 < e->i1 || x + SIDE < outputs))
+				continue;
+			t->strips(&s);
+			for (int64_t g = 0; g < gathered && !direct; g++)
+				for (int64_t j = 0; j < SIDE; j++)
+					ISA(store_output)(q, c[g] + (first[g] + j) / w->w * w->oline + (first[g] + j) % w->w * w->ocolumn, copy[g] + j * COLS, cols);
+			gathered = 0;
+		}
+}
