@@ -81,9 +81,10 @@ int64_t staged_floats(const windowed *q, const extent *e);
 void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y,
 	float *room);
 
-// pack_panels packs whole panels [p0, p1) of B. half_pack_panels packs pairs of k, which must be even, of q's parts.
+// pack_panels packs whole panels [p0, p1) of B. half_pack_panels packs unit i of as many units as there are panels, in
+// pairs of k, which must be even, of q's parts.
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
-void half_pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
+void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units);
 
 // pack_few packs B by columns, each run padded with zeros to a multiple of a vector; the runs' b and n count floats of a column.
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column);

@@ -511,21 +511,6 @@ static void ISA(pack_panels)(const product *q, const float *b, float *to, int64_
 	}
 }
 
-static void ISA(half_pack_panels)(const product *q, const float *b, float *to, int64_t p0, int64_t p1)
-{
-	float block[BLOCK_K * COLS];
-	for (int64_t p = p0; p < p1; p++) {
-		int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
-		for (int64_t k = 0; k < q->k; k += BLOCK_K) {
-			int64_t kc = q->k - k < BLOCK_K ? q->k - k : BLOCK_K;
-			ISA(pack)(&q->b, b, p * COLS, cols, COLS, k, kc, block);
-			uint32_t *at = (uint32_t *)(void *)(to + (p * q->parts * q->k + k) / 2 * COLS);
-			for (int64_t t = 0; t < kc; t += 2, at += COLS)
-				ISA(pair_rows)(block + t * COLS, block + (t + 1) * COLS, COLS, at, q->parts > 1 ? at + q->k / 2 * COLS : 0);
-		}
-	}
-}
-
 // ---- correlations ----
 
 // One tile of a correlation: rows adjacent floats of a times columns of b, into c, whose rows are width floats long.

@@ -154,6 +154,67 @@ static inline void ISA(pair_rows)(const float *first, const float *second, int64
 	}
 }
 
+enum { ISA(SIDE) = 16, ISA(WIDE) = HALF_COLS, ISA(BLOCK) = ISA(SIDE) * HALF_PAIRS };
+
+// Makes words of two positions' channels; see pair_rows. narrow: they are stored as bfloat16.
+static inline void ISA(pair_positions)(const float *first, const float *second, int64_t from, int64_t width, int64_t narrow, uint32_t *to, uint32_t *low)
+{
+	if (!narrow) {
+		ISA(pair_rows)(first + from, second + from, width, to, low);
+		return;
+	}
+	const half *x = (const half *)(const void *)first + from, *y = (const half *)(const void *)second + from;
+	int64_t i = 0;
+#if defined(SET_AVX512)
+	for (const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); i + 2 * VL <= width; i += 2 * VL) { // so that 16 values lie in the lower halves
+		__m512i a = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(x + i)), b = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(y + i));
+		_mm512_storeu_si512(to + i, _mm512_unpacklo_epi16(a, b));
+		_mm512_storeu_si512(to + i + VL, _mm512_unpackhi_epi16(a, b));
+	}
+	for (; i < width; i += VL) {
+		__m512i a = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(x + i))), b = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(y + i)));
+		_mm512_storeu_si512(to + i, _mm512_or_si512(a, _mm512_slli_epi32(b, 16)));
+	}
+#endif
+	for (; i < width; i += VL)
+		*(vu *)(to + i) = __builtin_convertvector(*(const vh *)(x + i), vu) | __builtin_convertvector(*(const vh *)(y + i), vu) << 16;
+	if (low)
+		memset(low, 0, width * sizeof *low);
+}
+
+#define UNROLL16 _Pragma("GCC unroll 16")
+
+// Transposes a block of 16 x 16 words. Rows of the result are step words apart.
+static inline void ISA(transpose_block)(const float *from, float *to, int64_t step)
+{
+#if defined(SET_AVX512)
+	__m512i a[16], b[16];
+	UNROLL16 for (int i = 0; i < 16; i++)
+		a[i] = _mm512_loadu_si512(from + i * 16);
+	UNROLL16 for (int i = 0; i < 16; i += 2)
+		b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]), b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+	UNROLL16 for (int i = 0; i < 16; i += 4)
+		UNROLL16 for (int j = 0; j < 2; j++)
+			a[i + 2 * j] = _mm512_unpacklo_epi64(b[i + j], b[i + j + 2]), a[i + 2 * j + 1] = _mm512_unpackhi_epi64(b[i + j], b[i + j + 2]);
+	UNROLL16 for (int i = 0; i < 4; i++) // a[4 i + j] has columns j, j + 4, j + 8 and j + 12 of rows 4 i to 4 i + 3
+	{
+		__m512i low = _mm512_shuffle_i32x4(a[i], a[4 + i], 0x88), high = _mm512_shuffle_i32x4(a[i], a[4 + i], 0xdd);
+		__m512i low2 = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0x88), high2 = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0xdd);
+		_mm512_storeu_si512(to + i * step, _mm512_shuffle_i32x4(low, low2, 0x88));
+		_mm512_storeu_si512(to + (i + 4) * step, _mm512_shuffle_i32x4(high, high2, 0x88));
+		_mm512_storeu_si512(to + (i + 8) * step, _mm512_shuffle_i32x4(low, low2, 0xdd));
+		_mm512_storeu_si512(to + (i + 12) * step, _mm512_shuffle_i32x4(high, high2, 0xdd));
+	}
+#else
+	for (int64_t j = 0; j < HALF_PAIRS; j += 4) {
+		const float *s = from + j * ISA(SIDE), *row[4] = {s, s + ISA(SIDE), s + 2 * ISA(SIDE), s + 3 * ISA(SIDE)};
+		ISA(transpose4)(row, ISA(SIDE), to + j, step);
+	}
+#endif
+}
+
+#undef UNROLL16
+
 // Makes the pairs of one step of rows [k][width], of which k remain: [parts][HALF_PAIRS][width].
 static void ISA(pair_step)(const float *s, int64_t k, int64_t width, int64_t parts, uint32_t *to)
 {

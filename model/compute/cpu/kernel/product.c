@@ -145,9 +145,9 @@ void convolve_windows(const windowed *q, const window *w, const extent *e, const
 
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1) { set->pack_panels(q, b, to, p0, p1); }
 
-void half_pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1)
+void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units)
 {
-	set->half_pack_panels(q, b, to, p0, p1);
+	set->half_pack_panels(q, b, to, i, units);
 }
 
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column) { set->pack_few(q, w, b, to, column); }

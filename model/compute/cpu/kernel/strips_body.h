@@ -117,3 +117,87 @@ static void ISA(window_stacked)(const windowed *q, const window *w, const extent
 			gathered = 0;
 		}
 }
+
+// ---- packing of kernels ----
+
+// Whether and how pairs of k of a kernel can be packed directly: rows of adjacent columns (1), or columns of adjacent k (2).
+static int ISA(pairs_lie)(const product *q)
+{
+	const operand *o = &q->b;
+	const digit *in = &o->k.d[o->k.digits - 1];
+	if (o->bounded || o->x.digits != 1 || in->per != 1)
+		return 0;
+	if (o->x.d[0].off == 1 && q->n % VL == 0 && in->n % 2 == 0)
+		return 1;
+	return in->off == 1 && q->n % ISA(SIDE) == 0 && in->n % HALF_STEP == 0 ? 2 : 0;
+}
+
+// The offset of a value of k.
+static inline int64_t ISA(k_offset)(const operand *o, int64_t k)
+{
+	int64_t off = o->base;
+	for (int64_t j = o->k.digits - 1; j >= 0; j--)
+		off += k % o->k.d[j].n * o->k.d[j].off, k /= o->k.d[j].n;
+	return off;
+}
+
+// Packs k in [k0, k1), even numbers, of all panels, whose columns are adjacent. Blocks of some values of k are packed panel by panel.
+static void ISA(pack_pairs_by_rows)(const product *q, const float *b, float *to, int64_t k0, int64_t k1)
+{
+	const operand *o = &q->b;
+	int64_t per = o->k.d[o->k.digits - 1].n, step = o->k.d[o->k.digits - 1].off, low = q->parts > 1 ? q->k / 2 * COLS : 0;
+	for (int64_t k = k0, len; k < k1; k += len) {
+		len = per - k % per < 64 ? per - k % per : 64;
+		len = k1 - k < len ? k1 - k : len;
+		const float *from = ISA(element)(b, ISA(k_offset)(o, k), o->narrow);
+		for (int64_t c = 0; c < q->n; c += COLS) {
+			int64_t width = q->n - c < COLS ? q->n - c : COLS;
+			float *at = to + c * q->parts * q->k / 2 + k / 2 * COLS;
+			for (int64_t t = 0; t < len; t += 2, at += COLS) {
+				const float *first = ISA(element)(from, t * step, o->narrow), *second = ISA(element)(from, (t + 1) * step, o->narrow);
+				ISA(pair_positions)(first, second, c, width, o->narrow, (uint32_t *)(void *)at, low ? (uint32_t *)(void *)(at + low) : 0);
+				for (int64_t part = 0; part < q->parts && width < COLS; part++)
+					memset(at + part * low + width, 0, (COLS - width) * sizeof *at);
+			}
+		}
+	}
+}
+
+// Packs a panel whose k are adjacent.
+static void ISA(pack_pairs_by_columns)(const product *q, const float *b, float *to, int64_t p)
+{
+	const operand *o = &q->b;
+	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, low = q->k / 2 * COLS;
+	to += p * COLS * q->parts * q->k / 2;
+	for (int64_t part = 0; part < q->parts && cols < COLS; part++)
+		memset(to + part * low, 0, low * sizeof *to);
+	for (int64_t k = 0; k < q->k; k += HALF_STEP, to += HALF_PAIRS * COLS) {
+		const float *from = ISA(element)(b, ISA(k_offset)(o, k), o->narrow);
+		for (int64_t c = 0; c < cols; c += ISA(SIDE)) {
+			float words[2][ISA(BLOCK)] __attribute__((aligned(64)));
+			for (int64_t j = 0; j < ISA(SIDE); j++)
+				ISA(narrow_all)(ISA(element)(from, (p * COLS + c + j) * o->x.d[0].off, o->narrow), HALF_STEP, o->narrow,
+					(half *)(void *)(words[0] + j * HALF_PAIRS), q->parts > 1 ? (half *)(void *)(words[1] + j * HALF_PAIRS) : 0);
+			for (int64_t part = 0; part < q->parts; part++)
+				ISA(transpose_block)(words[part], to + part * low + c, COLS);
+		}
+	}
+}
+
+// Packs unit i of as many as there are panels.
+static void ISA(half_pack_panels)(const product *q, const float *b, float *to, int64_t i, int64_t units)
+{
+	switch (ISA(pairs_lie)(q)) {
+	case 1: ISA(pack_pairs_by_rows)(q, b, to, q->k / 2 * i / units * 2, q->k / 2 * (i + 1) / units * 2); return;
+	case 2: ISA(pack_pairs_by_columns)(q, b, to, i); return;
+	}
+	float block[BLOCK_K * COLS];
+	int64_t cols = q->n - i * COLS < COLS ? q->n - i * COLS : COLS;
+	for (int64_t k = 0; k < q->k; k += BLOCK_K) {
+		int64_t kc = q->k - k < BLOCK_K ? q->k - k : BLOCK_K;
+		ISA(pack)(&q->b, b, i * COLS, cols, COLS, k, kc, block);
+		uint32_t *at = (uint32_t *)(void *)(to + (i * q->parts * q->k + k) / 2 * COLS);
+		for (int64_t t = 0; t < kc; t += 2, at += COLS)
+			ISA(pair_rows)(block + t * COLS, block + (t + 1) * COLS, COLS, at, q->parts > 1 ? at + q->k / 2 * COLS : 0);
+	}
+}

@@ -4,8 +4,7 @@
 // other one as their columns, [panel of 32][pair of positions][32 columns]. Positions that follow each other in the sum are those of a line of
 // v, of its lines and of images; those of the images with x are staged anew for each tap.
 
-#define UNROLL16 _Pragma("GCC unroll 16")
-enum { ISA(SIDE) = 16, ISA(WIDE) = HALF_COLS, ISA(BLOCK) = ISA(SIDE) * HALF_PAIRS, ISA(STAGED) = 1024 };
+enum { ISA(STAGED) = 1024 };
 
 // The part of the images that is staged at a time, and where.
 typedef struct {
@@ -65,32 +64,6 @@ static void ISA(positions_of_x)(const correlated *q, const float *x, int64_t i, 
 		}
 }
 
-// Makes words of two positions' channels; see pair_rows. narrow: they are stored as bfloat16.
-static inline void ISA(pair_positions)(const float *first, const float *second, int64_t from, int64_t width, int64_t narrow, uint32_t *to, uint32_t *low)
-{
-	if (!narrow) {
-		ISA(pair_rows)(first + from, second + from, width, to, low);
-		return;
-	}
-	const half *x = (const half *)(const void *)first + from, *y = (const half *)(const void *)second + from;
-	int64_t i = 0;
-#if defined(SET_AVX512)
-	for (const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); i + 2 * VL <= width; i += 2 * VL) { // so that 16 values lie in the lower halves
-		__m512i a = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(x + i)), b = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(y + i));
-		_mm512_storeu_si512(to + i, _mm512_unpacklo_epi16(a, b));
-		_mm512_storeu_si512(to + i + VL, _mm512_unpackhi_epi16(a, b));
-	}
-	for (; i < width; i += VL) {
-		__m512i a = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(x + i))), b = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(y + i)));
-		_mm512_storeu_si512(to + i, _mm512_or_si512(a, _mm512_slli_epi32(b, 16)));
-	}
-#endif
-	for (; i < width; i += VL)
-		*(vu *)(to + i) = __builtin_convertvector(*(const vh *)(x + i), vu) | __builtin_convertvector(*(const vh *)(y + i), vu) << 16;
-	if (low)
-		memset(low, 0, width * sizeof *low);
-}
-
 // Stages width channels from c on as a panel of columns.
 static inline void ISA(stage_panel)(const ISA(tiled) *t, const float *const *at, int64_t c, int64_t width, int64_t narrow, int64_t part, float *to)
 {
@@ -110,35 +83,6 @@ static void ISA(stage_columns)(const ISA(tiled) *t, const float *const *at, int6
 			ISA(stage_panel)(t, at, c, ISA(WIDE), narrow, part, to);
 }
 
-// Transposes a block of words.
-static inline void ISA(transpose_block)(const float *from, float *to)
-{
-#if defined(SET_AVX512)
-	__m512i a[16], b[16];
-	UNROLL16 for (int i = 0; i < 16; i++)
-		a[i] = _mm512_loadu_si512(from + i * 16);
-	UNROLL16 for (int i = 0; i < 16; i += 2)
-		b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]), b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
-	UNROLL16 for (int i = 0; i < 16; i += 4)
-		UNROLL16 for (int j = 0; j < 2; j++)
-			a[i + 2 * j] = _mm512_unpacklo_epi64(b[i + j], b[i + j + 2]), a[i + 2 * j + 1] = _mm512_unpackhi_epi64(b[i + j], b[i + j + 2]);
-	UNROLL16 for (int i = 0; i < 4; i++) // a[4 i + j] has columns j, j + 4, j + 8 and j + 12 of rows 4 i to 4 i + 3
-	{
-		__m512i low = _mm512_shuffle_i32x4(a[i], a[4 + i], 0x88), high = _mm512_shuffle_i32x4(a[i], a[4 + i], 0xdd);
-		__m512i low2 = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0x88), high2 = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0xdd);
-		_mm512_storeu_si512(to + i * 16, _mm512_shuffle_i32x4(low, low2, 0x88));
-		_mm512_storeu_si512(to + (i + 4) * 16, _mm512_shuffle_i32x4(high, high2, 0x88));
-		_mm512_storeu_si512(to + (i + 8) * 16, _mm512_shuffle_i32x4(low, low2, 0xdd));
-		_mm512_storeu_si512(to + (i + 12) * 16, _mm512_shuffle_i32x4(high, high2, 0xdd));
-	}
-#else
-	for (int64_t j = 0; j < HALF_PAIRS; j += 4) {
-		const float *s = from + j * ISA(SIDE), *row[4] = {s, s + ISA(SIDE), s + 2 * ISA(SIDE), s + 3 * ISA(SIDE)};
-		ISA(transpose4)(row, ISA(SIDE), to + j, HALF_PAIRS);
-	}
-#endif
-}
-
 // Stages the channels of positions as rows.
 static void ISA(stage_rows)(const ISA(tiled) *t, const float *const *at, int64_t narrow, int64_t part, float *to)
 {
@@ -148,9 +92,9 @@ static void ISA(stage_rows)(const ISA(tiled) *t, const float *const *at, int64_t
 			for (int64_t j = 0; j < HALF_PAIRS; j++)
 				ISA(pair_positions)(at[2 * j], at[2 * j + 1], c, ISA(SIDE), narrow, (uint32_t *)(void *)words[0] + j * ISA(SIDE),
 					part ? (uint32_t *)(void *)words[1] + j * ISA(SIDE) : 0);
-			ISA(transpose_block)(words[0], panel);
+			ISA(transpose_block)(words[0], panel, HALF_PAIRS);
 			if (part)
-				ISA(transpose_block)(words[1], panel + part);
+				ISA(transpose_block)(words[1], panel + part, HALF_PAIRS);
 		}
 }
 
@@ -200,4 +144,3 @@ static void ISA(correlate_tiled)(const correlated *q, const correlation_part *p,
 				}
 		}
 }
-#undef UNROLL16

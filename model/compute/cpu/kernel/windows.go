@@ -506,7 +506,7 @@ func (t *windowsTask) pack(lo, hi int) {
 		}
 		k, p := i/t.panels, C.int64_t(i%t.panels)
 		if q, b := &t.kernels[k].c, floats(t.b[t.list[k].b:]); t.unit == 2 {
-			C.half_pack_panels(q, floats(t.kernel), b, p, p+1)
+			C.half_pack_panels(q, floats(t.kernel), b, p, C.int64_t(t.panels))
 		} else {
 			C.pack_panels(q, floats(t.kernel), b, p, p+1)
 		}
