@@ -230,6 +230,55 @@ static void ISA(pair_step)(const float *s, int64_t k, int64_t width, int64_t par
 	}
 }
 
+// Whether and how pairs of k of n rows or columns can be packed directly: each k has adjacent rows or columns (ROWS_LIE), or k are adjacent (K_LIES).
+enum { ISA(ROWS_LIE) = 1, ISA(K_LIES) };
+
+static int ISA(pairs_lie)(const operand *o, int64_t n)
+{
+	const digit *in = &o->k.d[o->k.digits - 1];
+	if (o->bounded || o->x.digits != 1 || in->per != 1)
+		return 0;
+	if (o->x.d[0].off == 1 && n % VL == 0 && in->n % 2 == 0)
+		return ISA(ROWS_LIE);
+	return in->off == 1 && n % ISA(SIDE) == 0 && in->n % HALF_STEP == 0 ? ISA(K_LIES) : 0;
+}
+
+// The offset of a value of k.
+static inline int64_t ISA(k_offset)(const operand *o, int64_t k)
+{
+	int64_t off = o->base;
+	for (int64_t j = o->k.digits - 1; j >= 0; j--)
+		off += k % o->k.d[j].n * o->k.d[j].off, k /= o->k.d[j].n;
+	return off;
+}
+
+// Turns one step of 16 columns, whose k are adjacent, to rows of pairs that are step words apart. low is the distance of the second parts, or 0.
+static inline void ISA(turn_columns)(const operand *o, const float *from, float *to, int64_t step, int64_t low)
+{
+	float words[2][ISA(BLOCK)] __attribute__((aligned(64)));
+	for (int64_t j = 0; j < ISA(SIDE); j++)
+		ISA(narrow_all)(ISA(element)(from, j * o->x.d[0].off, o->narrow), HALF_STEP, o->narrow, (half *)(void *)(words[0] + j * HALF_PAIRS),
+			low ? (half *)(void *)(words[1] + j * HALF_PAIRS) : 0);
+	ISA(transpose_block)(words[0], to, step);
+	if (low)
+		ISA(transpose_block)(words[1], to + low, step);
+}
+
+// Turns one step of 16 adjacent rows to columns of pairs, likewise.
+static inline void ISA(turn_rows)(const operand *o, const float *src, int64_t x, int64_t k, float *to, int64_t low)
+{
+	float words[2][ISA(BLOCK)] __attribute__((aligned(64)));
+	const digit *in = &o->k.d[o->k.digits - 1];
+	for (int64_t j = 0; j < HALF_PAIRS; j++) {
+		int64_t at = ISA(k_offset)(o, k + 2 * j);
+		ISA(pair_positions)(ISA(element)(src, at, o->narrow), ISA(element)(src, at + in->off, o->narrow), x, ISA(SIDE), o->narrow,
+			(uint32_t *)(void *)(words[0] + j * ISA(SIDE)), low ? (uint32_t *)(void *)(words[1] + j * ISA(SIDE)) : 0);
+	}
+	ISA(transpose_block)(words[0], to, HALF_PAIRS);
+	if (low)
+		ISA(transpose_block)(words[1], to + low, HALF_PAIRS);
+}
+
 // Packs one panel of A.
 static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int64_t rows, int64_t height, int64_t parts, int64_t k0, int64_t n,
 	half *to)
@@ -239,6 +288,13 @@ static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int
 		return;
 	if (in->off == 1 && in->n >= VL) {
 		ISA(half_pack_adjacent)(o, src, x0, rows, height, parts, k0, n, to);
+		return;
+	}
+	if (rows == height && height % ISA(SIDE) == 0 && n % HALF_STEP == 0 && ISA(pairs_lie)(o, rows) == ISA(ROWS_LIE)) {
+		int64_t part = height * HALF_PAIRS;
+		for (int64_t k = 0; k < n; k += HALF_STEP, to += 2 * parts * part)
+			for (int64_t r = 0; r < rows; r += ISA(SIDE))
+				ISA(turn_rows)(o, src, x0 + r, k0 + k, (float *)(void *)to + r * HALF_PAIRS, parts > 1 ? part : 0);
 		return;
 	}
 	float columns[HALF_BLOCK * HALF_ROWS], pairs[2 * HALF_PAIRS * HALF_ROWS];
@@ -256,6 +312,22 @@ static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int
 // Packs one panel of B.
 static void ISA(half_pack_b)(const operand *o, const float *src, int64_t x0, int64_t cols, int64_t parts, int64_t k0, int64_t n, half *to)
 {
+	int lie = cols % ISA(SIDE) == 0 && n % HALF_STEP == 0 ? ISA(pairs_lie)(o, cols) : 0;
+	for (int64_t k = 0; k < n && lie; k += HALF_STEP, to += parts * HALF_COLS * HALF_STEP) {
+		int64_t part = parts > 1 ? HALF_COLS * HALF_PAIRS : 0;
+		float *words = (float *)(void *)to;
+		if (cols < HALF_COLS)
+			memset(to, 0, parts * HALF_COLS * HALF_STEP * sizeof *to);
+		for (int64_t c = 0; c < cols && lie == ISA(K_LIES); c += ISA(SIDE))
+			ISA(turn_columns)(o, ISA(element)(src, ISA(k_offset)(o, k0 + k) + (x0 + c) * o->x.d[0].off, o->narrow), words + c, HALF_COLS, part);
+		for (int64_t p = 0; p < HALF_PAIRS && lie == ISA(ROWS_LIE); p++, words += HALF_COLS) {
+			int64_t at = ISA(k_offset)(o, k0 + k + 2 * p);
+			const float *first = ISA(element)(src, at, o->narrow), *second = ISA(element)(src, at + o->k.d[o->k.digits - 1].off, o->narrow);
+			ISA(pair_positions)(first, second, x0, cols, o->narrow, (uint32_t *)(void *)words, part ? (uint32_t *)(void *)(words + part) : 0);
+		}
+	}
+	if (lie)
+		return;
 	float rows[HALF_BLOCK * HALF_COLS];
 	ISA(pack)(o, src, x0, cols, HALF_COLS, k0, n, rows);
 	for (int64_t k = 0; k < n; k += HALF_STEP, to += parts * HALF_COLS * HALF_STEP)

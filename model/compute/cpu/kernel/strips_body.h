@@ -120,27 +120,6 @@ static void ISA(window_stacked)(const windowed *q, const window *w, const extent
 
 // ---- packing of kernels ----
 
-// Whether and how pairs of k of a kernel can be packed directly: rows of adjacent columns (1), or columns of adjacent k (2).
-static int ISA(pairs_lie)(const product *q)
-{
-	const operand *o = &q->b;
-	const digit *in = &o->k.d[o->k.digits - 1];
-	if (o->bounded || o->x.digits != 1 || in->per != 1)
-		return 0;
-	if (o->x.d[0].off == 1 && q->n % VL == 0 && in->n % 2 == 0)
-		return 1;
-	return in->off == 1 && q->n % ISA(SIDE) == 0 && in->n % HALF_STEP == 0 ? 2 : 0;
-}
-
-// The offset of a value of k.
-static inline int64_t ISA(k_offset)(const operand *o, int64_t k)
-{
-	int64_t off = o->base;
-	for (int64_t j = o->k.digits - 1; j >= 0; j--)
-		off += k % o->k.d[j].n * o->k.d[j].off, k /= o->k.d[j].n;
-	return off;
-}
-
 // Packs k in [k0, k1), even numbers, of all panels, whose columns are adjacent. Blocks of some values of k are packed panel by panel.
 static void ISA(pack_pairs_by_rows)(const product *q, const float *b, float *to, int64_t k0, int64_t k1)
 {
@@ -173,23 +152,22 @@ static void ISA(pack_pairs_by_columns)(const product *q, const float *b, float *
 		memset(to + part * low, 0, low * sizeof *to);
 	for (int64_t k = 0; k < q->k; k += HALF_STEP, to += HALF_PAIRS * COLS) {
 		const float *from = ISA(element)(b, ISA(k_offset)(o, k), o->narrow);
-		for (int64_t c = 0; c < cols; c += ISA(SIDE)) {
-			float words[2][ISA(BLOCK)] __attribute__((aligned(64)));
-			for (int64_t j = 0; j < ISA(SIDE); j++)
-				ISA(narrow_all)(ISA(element)(from, (p * COLS + c + j) * o->x.d[0].off, o->narrow), HALF_STEP, o->narrow,
-					(half *)(void *)(words[0] + j * HALF_PAIRS), q->parts > 1 ? (half *)(void *)(words[1] + j * HALF_PAIRS) : 0);
-			for (int64_t part = 0; part < q->parts; part++)
-				ISA(transpose_block)(words[part], to + part * low + c, COLS);
-		}
+		for (int64_t c = 0; c < cols; c += ISA(SIDE))
+			ISA(turn_columns)(o, ISA(element)(from, (p * COLS + c) * o->x.d[0].off, o->narrow), to + c, COLS, q->parts > 1 ? low : 0);
 	}
 }
 
 // Packs unit i of as many as there are panels.
 static void ISA(half_pack_panels)(const product *q, const float *b, float *to, int64_t i, int64_t units)
 {
-	switch (ISA(pairs_lie)(q)) {
-	case 1: ISA(pack_pairs_by_rows)(q, b, to, q->k / 2 * i / units * 2, q->k / 2 * (i + 1) / units * 2); return;
-	case 2: ISA(pack_pairs_by_columns)(q, b, to, i); return;
+	int lie = ISA(pairs_lie)(&q->b, q->n);
+	if (lie == ISA(ROWS_LIE)) {
+		ISA(pack_pairs_by_rows)(q, b, to, q->k / 2 * i / units * 2, q->k / 2 * (i + 1) / units * 2);
+		return;
+	}
+	if (lie == ISA(K_LIES) && COLS % ISA(SIDE) == 0) {
+		ISA(pack_pairs_by_columns)(q, b, to, i);
+		return;
 	}
 	float block[BLOCK_K * COLS];
 	int64_t cols = q->n - i * COLS < COLS ? q->n - i * COLS : COLS;
