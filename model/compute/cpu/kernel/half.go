@@ -62,7 +62,7 @@ var halfNames = [C.HALF_SETS]string{"float32", "plain C", "AVX512_BF16", "AMX"}
 const halfMargin = 1.25
 
 // halfTries is how often the kernels are timed, alternating; the fastest time of each counts.
-const halfTries = 3
+const halfTries = 6
 
 // The size of the timed product: it takes the float32 kernels about 1 ms and fits into the L2 cache, as do parts of larger products.
 const halfM, halfN, halfK = 512, 256, 512

@@ -51,7 +51,8 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	}
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
-		if s.InChannels%2 != 0 || s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS) || s.kernelLies() {
+		few := s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS)
+		if s.InChannels%2 != 0 || few && (half != halfAMX || s.OutChannels > C.FEW_COLS) || s.kernelLies() && (half == halfAVX512 || parts > 1) {
 			return nil, nil
 		}
 	} else if s.fewRead(s.firstClass()) {
@@ -73,7 +74,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		w.q.side = C.int64_t(c.strip(half, parts))
 	}
 	w.q.n, w.q.obatch, w.q.ochannel = C.int64_t(s.OutChannels), C.int64_t(s.OutStrides.Batch), C.int64_t(s.OutStrides.Channel)
-	if s.OutChannels <= C.FEW_COLS {
+	if s.OutChannels <= C.FEW_COLS && half == halfNone {
 		w.q.few = 1
 	}
 	for _, t := range taps {
@@ -87,7 +88,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if w.q.side != 0 && !w.wholeSteps() {
 		w.q.side = 0
 	}
-	if w.q.side == 0 && (half == halfAMX || parts > 1) {
+	if w.q.side == 0 && (half == halfAMX || parts > 1 || half != halfNone && s.kernelLies()) {
 		return nil, nil
 	}
 	return w, nil
@@ -223,7 +224,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		column := w.fewRuns(&v, channels, y, x)
 		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
 		w.packed += s.OutChannels * column
-	case w.pairs == nil && s.kernelLies():
+	case w.unit == 1 && w.pairs == nil && s.kernelLies():
 		w.q.far = 1
 		groups := s.Batch * y.outputs * roundUp(x.outputs, group()) / group()
 		if size := s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels; groups > C.GROUPS && size >= copiedKernel {
