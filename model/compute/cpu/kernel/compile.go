@@ -271,6 +271,9 @@ func (c *compiler) finish() error {
 func (c *compiler) block() int {
 	arrays := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
 	most := min(max(cacheFloats/(c.registers+arrays), leastBlock), mostBlock)
+	if c.p.sumsRows() {
+		most = min(summedBlock, int(c.p.c.r*c.p.c.inner))
+	}
 	unit := 1
 	if len(c.p.reductions) > 0 {
 		unit = int(c.p.c.inner)

@@ -67,6 +67,21 @@ func TestGemmManyBlocks(t *testing.T) {
 	}
 }
 
+// TestGemmLongRows: results with more columns than are computed for a block of rows.
+func TestGemmLongRows(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	forEachSet(t, func(t *testing.T) {
+		for _, s := range [][3]int{{560, 550, 16}, {210, 1100, 18}, {560, 530, 130}, {210, 560, 270}, {250, 250, 0}} {
+			for _, add := range []bool{false, true} {
+				g := dense(s[0], s[1], s[2], true, false)
+				g.Accumulate = add
+				checkGemm(t, p, g)
+			}
+		}
+	})
+}
+
 func TestGemmPackedLimit(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
@@ -175,7 +190,7 @@ func BenchmarkGemm(b *testing.B) {
 	}{
 		{"516x512x512", 516, 512, 512}, {"8184x128x1024", 8184, 128, 1024}, {"2040x256x2048", 2040, 256, 2048},
 		{"4080x4096x4096", 4080, 4096, 4096}, {"16x512x8192", 16, 512, 8192}, {"144x512x1024", 144, 512, 1024},
-		{"16x8192x512", 16, 8192, 512}, {"16x4608x512", 16, 4608, 512}, {"16x512x4608", 16, 512, 4608},
+		{"8192x512x16", 8192, 512, 16}, {"512x8192x16", 512, 8192, 16}, {"16x8192x512", 16, 8192, 512}, {"16x4608x512", 16, 4608, 512}, {"16x512x4608", 16, 512, 4608},
 		{"32x2304x256", 32, 2304, 256}, {"32x256x2304", 32, 256, 2304}, {"32x1152x128", 32, 1152, 128}, {"32x1024x64", 32, 1024, 64},
 		{"1x512x512", 1, 512, 512}, {"1x2048x512", 1, 2048, 512}, {"25x2048x2048", 25, 2048, 2048}, {"32x32x32", 32, 32, 32},
 	} {

@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	vectors      = 16 // vector registers of AVX2
-	mostScalars  = 5  // single values that stay in registers
-	leastStretch = 2  // instructions for which machine code is worthwhile
-	mostSums     = 4  // reductions whose sums stay in registers
-	longestRow   = 32 // floats of a row whose sums machine code computes
-	mostFixed    = 10 // registers with single values, sums and values that all rows share; an operation takes up to 6 more
+	vectors      = 16   // vector registers of AVX2
+	mostScalars  = 5    // single values that stay in registers
+	leastStretch = 2    // instructions for which machine code is worthwhile
+	longestRow   = 32   // floats of a row whose sums stay in registers
+	leastSummed  = 2048 // elements of a result for which sums in memory are worthwhile
+	ahead        = 4096 // bytes between a vector that is read and the one that is fetched, in another page
+	mostFixed    = 10   // registers with single values, sums and values that all rows share; an operation takes up to 6 more
 )
 
 var _ [0]struct{} = [lanes - C.STRETCH_STEP]struct{}{} // both are the same
@@ -44,7 +45,7 @@ func translate(p *Program) []C.stretch {
 			n++
 		}
 		s := C.stretch{first: C.int64_t(from), last: C.int64_t(n)}
-		if known && n-from >= leastStretch {
+		if known && (n-from >= leastStretch || n-from == len(p.code) && p.sums()) {
 			s.native = C.uintptr_t(len(code)) + 1
 			code = append(code, generate(p, from, n)...)
 		}
@@ -55,12 +56,15 @@ func translate(p *Program) []C.stretch {
 		return nil
 	}
 	if len(out) == 1 && p.sums() {
-		p.c.summed = 1
+		p.sum()
 		code = generate(p, 0, len(p.code))
 	}
 	region, err := executable(code)
 	if err != nil { // some systems forbid it
 		p.c.summed = 0
+		for i := range p.loads {
+			p.loads[i].once = 0
+		}
 		return nil
 	}
 	runtime.AddCleanup(p, func(region []byte) { _ = unix.Munmap(region) }, region)
@@ -73,16 +77,45 @@ func translate(p *Program) []C.stretch {
 	return out
 }
 
-// sums reports whether machine code can compute the reductions, too: a few sums over short rows of whole vectors, with no block in two results.
-// It reads a block by columns, which takes longer than interpreted sums if rows are long.
+// sums reports whether machine code can compute the reductions, too: a few sums, each over enough whole vectors, with no block in two results.
 func (p *Program) sums() bool {
-	for _, r := range p.reductions {
-		if ReductionKind(r.kind) != Sum {
-			return false
+	n, r, inner := len(p.reductions), p.c.r, p.c.inner
+	switch {
+	case programSet() == 0 || n == 0 || n > C.MOST_SUMS,
+		slices.ContainsFunc(p.reductions, func(r C.reducing) bool { return r.kind != C.REDUCE_SUM }),
+		slices.ContainsFunc(p.code, func(c C.instruction) bool { return !translatable(c) }):
+		return false
+	case inner == 1: // the elements after the last run are interpreted
+		return r >= leastSummed && (r%C.SUMMED_RUN == 0 || r >= 16*C.SUMMED_RUN)
+	case inner <= longestRow:
+		return inner%lanes == 0 && r*inner >= p.c.block
+	}
+	return inner%lanes == 0 && r*inner >= leastSummed
+}
+
+// sumsRows reports whether machine code computes sums row by row, in memory, with up to summedBlock elements at a time.
+func (p *Program) sumsRows() bool {
+	return (p.c.inner == 1 || p.c.inner > longestRow) && p.sums()
+}
+
+// sum prepares for machine code that computes the reductions.
+func (p *Program) sum() {
+	p.c.summed = p.c.inner
+	if p.c.inner == 1 {
+		p.c.summed = C.int64_t(16 << programSet()) // four vectors
+	}
+	for i := range p.loads {
+		l := &p.loads[i]
+		stored := slices.ContainsFunc(p.stores, func(s C.storing) bool { return s.slot == l.slot })
+		if p.sumsRows() && p.sharedRow(l) && !stored {
+			l.once = 1
 		}
 	}
-	n, inner := len(p.reductions), p.c.inner
-	return n > 0 && n <= mostSums && inner%lanes == 0 && inner <= longestRow && p.c.r*inner >= p.c.block
+}
+
+// sharedRow reports whether a loaded value is the same in all rows of a result.
+func (p *Program) sharedRow(l *C.loading) bool {
+	return l.axes > 1 && l.n[0] == p.c.inner && l.stride[1] == 0 && l.n[1]%p.c.r == 0
 }
 
 // executable returns memory with the code, which can be executed but no longer written.
@@ -117,21 +150,26 @@ type generator struct {
 	unsaved [vectors]bool // whether the slot's memory does not have that value
 	pinned  [vectors]bool // whether the current instruction uses the register
 	fixed   [vectors]bool // whether the register holds a single value or a sum for the whole stretch
-	sums    []int         // registers of the reductions' sums, if the code computes them
+	rows    bool          // whether the code computes sums row by row
+	sums    []int         // registers of the reductions' sums, if the code computes a column at a time
 	base    map[int]int   // registers with the addresses of slots
 }
 
 // generate returns the code of a function of the slots' addresses and of a number of bytes, which computes instructions [from, n). If the program
-// is summed, its other parameters are the address of the sums, as [reductions, inner], and the first byte; it computes the rows one vector
-// of columns after the other.
+// is summed, its other parameters are the address of the sums, as [reductions, summed], and the first byte. It computes short rows one vector
+// of columns after the other, with sums in registers, and long ones in the order of memory, with sums in memory.
 func generate(p *Program, from, n int) []byte {
-	g := &generator{p: p, n: n, now: from, base: map[int]int{}}
+	g := &generator{p: p, n: n, now: from, rows: p.c.summed > 0 && p.sumsRows(), base: map[int]int{}}
 	for r := range g.slot {
 		g.slot[r] = -1
 	}
 	g.prepare(from)
 	columns, start := 0, 0
-	if p.c.summed == 1 {
+	switch {
+	case g.rows:
+		start = g.beginRows()
+		g.add(-1)
+	case p.c.summed > 0:
 		columns = g.beginColumns(int(p.c.inner) / lanes)
 		for _, r := range g.sums {
 			g.vex(vxorps, r, r, vector{kind: inVector, n: r})
@@ -139,7 +177,7 @@ func generate(p *Program, from, n int) []byte {
 		g.share()
 		start = len(g.code)
 		g.add(-1)
-	} else {
+	default:
 		start = g.begin()
 	}
 	for ; g.now < n; g.now++ {
@@ -152,15 +190,18 @@ func generate(p *Program, from, n int) []byte {
 			}
 		}
 	}
-	if p.c.summed == 0 {
+	switch {
+	case g.rows:
+		g.endRows(start, int(p.c.summed)/lanes)
+	case p.c.summed > 0:
+		g.end(start, 4*int(p.c.inner))
+		for i, r := range g.sums {
+			g.vex(vmovupsStore, r, 0, vector{inFloat, rdx, 4 * i * int(p.c.inner)})
+		}
+		g.endColumns(columns)
+	default:
 		g.end(start, 4*lanes)
-		return g.finish()
 	}
-	g.end(start, 4*int(p.c.inner))
-	for i, r := range g.sums {
-		g.vex(vmovupsStore, r, 0, vector{inFloat, rdx, 4 * i * int(p.c.inner)})
-	}
-	g.endColumns(columns)
 	return g.finish()
 }
 
@@ -177,7 +218,7 @@ func (g *generator) share() {
 		if fixed == mostFixed {
 			return
 		}
-		if l.axes > 1 && l.n[0] == g.p.c.inner && l.stride[1] == 0 && l.n[1]%g.p.c.r == 0 && g.nextRead(slot, 0) >= 0 {
+		if g.p.sharedRow(&l) && g.nextRead(slot, 0) >= 0 {
 			g.fixed[g.load(C.int32_t(l.slot))] = true
 		}
 	}
@@ -186,8 +227,11 @@ func (g *generator) share() {
 
 // add adds to the sums of the slots that instruction i is the last to write; −1 stands for those that no instruction writes.
 func (g *generator) add(i int) {
-	for k, r := range g.sums {
-		slot := g.p.reductions[k].slot
+	if g.p.c.summed == 0 {
+		return
+	}
+	for k, r := range g.p.reductions {
+		slot := r.slot
 		last := -1
 		for j, c := range g.p.code {
 			if C.int64_t(c.dst) == slot {
@@ -196,7 +240,14 @@ func (g *generator) add(i int) {
 		}
 		if last == i {
 			x := g.load(C.int32_t(slot))
-			g.vex(vaddps, r, r, vector{kind: inVector, n: x})
+			if len(g.sums) > 0 {
+				g.vex(vaddps, g.sums[k], g.sums[k], vector{kind: inVector, n: x})
+			} else {
+				sum, at := g.take(), vector{inSums, rdx, 4 * k * int(g.p.c.summed)}
+				g.vex(vaddps, sum, x, at)
+				g.vex(vmovupsStore, sum, 0, at)
+				g.pinned[sum] = false
+			}
 			g.pinned[x] = false
 		}
 	}
@@ -205,7 +256,7 @@ func (g *generator) add(i int) {
 // prepare loads single values and addresses before the loop.
 func (g *generator) prepare(from int) {
 	scalars, most := 0, len(bases)
-	if g.p.c.summed == 1 {
+	if g.p.c.summed > 0 {
 		most -= 2
 	}
 	for i := from; i < g.n; i++ {
@@ -228,7 +279,7 @@ func (g *generator) prepare(from int) {
 			}
 		}
 	}
-	if g.p.c.summed == 1 {
+	if g.p.c.summed > 0 && !g.rows {
 		for k := range g.p.reductions {
 			r := vectors - scalars - 1 - k
 			g.sums, g.fixed[r] = append(g.sums, r), true
@@ -277,7 +328,7 @@ func (g *generator) outlives(slot int) bool {
 		}
 	}
 	return slices.ContainsFunc(g.p.stores, func(s C.storing) bool { return int(s.slot) == slot }) ||
-		len(g.sums) == 0 && slices.ContainsFunc(g.p.reductions, func(r C.reducing) bool { return int(r.slot) == slot })
+		g.p.c.summed == 0 && slices.ContainsFunc(g.p.reductions, func(r C.reducing) bool { return int(r.slot) == slot })
 }
 
 // array returns the current vector of a slot in memory. It may use rax.
@@ -286,6 +337,12 @@ func (g *generator) array(slot int) vector {
 	if !ok {
 		base = rax
 		g.address(rax, slot)
+	}
+	if s := g.p.slots[slot]; g.p.c.summed > 0 && s.kind == C.IN_MEMORY && int(s.index) < len(g.p.spec.Inputs) {
+		g.prefetch(base, ahead)
+	}
+	if g.rows && slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot && l.once == 1 }) {
+		return vector{kind: inRow, n: base}
 	}
 	return vector{kind: inArray, n: base}
 }

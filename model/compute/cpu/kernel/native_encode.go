@@ -19,11 +19,12 @@ const lanes = 8 // floats of a vector
 // use is a place in the code that holds the distance from its end to a constant.
 type use struct{ at, constant, behind int }
 
-// vector is the second operand of an instruction: a register, memory at base + rcx, one or more floats at base + at, or a constant.
+// vector is the second operand of an instruction: a register, memory at base + rcx, one or more floats at base + at, sums at rdx + r11 + at, or a
+// constant.
 type vector struct {
 	kind operandKind
 	n    int // register, base register or index of the constant
-	at   int // offset of inFloat
+	at   int // offset of inFloat and inSums
 }
 
 type operandKind uint8
@@ -32,6 +33,8 @@ const (
 	inVector operandKind = iota
 	inArray
 	inFloat
+	inRow
+	inSums
 	inCode
 )
 
@@ -39,7 +42,7 @@ const (
 const (
 	rax = 0
 	rcx = 1  // offset of the current vector in bytes
-	rdx = 2  // address of the current column's sums
+	rdx = 2  // address of the sums, or of those of the current column
 	rsi = 6  // the offset's end
 	rdi = 7  // addresses of the slots
 	r11 = 11 // offset of the current column in bytes
@@ -113,6 +116,9 @@ func (a *assembler) vex(op opcode, reg, first int, second vector, immediate ...b
 	if second.kind != inCode && second.n >= 8 {
 		rxb &^= 0x20
 	}
+	if second.kind == inRow || second.kind == inSums {
+		rxb &^= 0x40
+	}
 	a.bytes(0xc4, rxb|op.table, byte(^first&15)<<3|1<<2|op.prefix, op.op)
 	middle := byte(reg&7) << 3
 	switch second.kind {
@@ -122,6 +128,11 @@ func (a *assembler) vex(op opcode, reg, first int, second vector, immediate ...b
 		a.bytes(0x04|middle, rcx<<3|byte(second.n&7))
 	case inFloat: // [base + at]
 		a.bytes(0x80 | middle | byte(second.n&7))
+		a.int32(second.at)
+	case inRow: // [base + r11]
+		a.bytes(0x04|middle, r11&7<<3|byte(second.n&7))
+	case inSums: // [rdx + r11 + at]
+		a.bytes(0x84|middle, r11&7<<3|rdx)
 		a.int32(second.at)
 	case inCode: // [rip + distance]
 		a.bytes(0x05 | middle)
@@ -162,6 +173,12 @@ func (a *assembler) end(start, bytes int) {
 	a.int32(start - (len(a.code) + 4))
 }
 
+// prefetch fetches the cache line at so many bytes after the current vector.
+func (a *assembler) prefetch(base, at int) {
+	a.bytes(0x40|byte(base>>3), 0x0f, 0x18, 0x8c, rcx<<3|byte(base&7)) // prefetcht0 [base + rcx + at]
+	a.int32(at)
+}
+
 // beginColumns starts a loop over n vectors of columns, from offset rcx on, and returns its first instruction's place.
 func (a *assembler) beginColumns(n int) int {
 	a.bytes(0x53) // push rbx
@@ -181,6 +198,26 @@ func (a *assembler) endColumns(start int) {
 	a.bytes(0x0f, 0x85)                // jnz start
 	a.int32(start - (len(a.code) + 4))
 	a.bytes(0x5b) // pop rbx
+}
+
+// beginRows starts a loop over rows, from offset rcx on, and one over the vectors of a row, and returns its first instruction's place.
+func (a *assembler) beginRows() int {
+	start := len(a.code)
+	a.bytes(0x45, 0x31, 0xdb) // xor r11d, r11d
+	return start
+}
+
+// endRows closes both loops. Rows have n vectors.
+func (a *assembler) endRows(start, n int) {
+	a.bytes(0x48, 0x83, 0xc1, 4*lanes) // add rcx, 32
+	a.bytes(0x49, 0x83, 0xc3, 4*lanes) // add r11, 32
+	a.bytes(0x49, 0x81, 0xfb)          // cmp r11, 32·n
+	a.int32(4 * lanes * n)
+	a.bytes(0x0f, 0x82) // jb start + 3
+	a.int32(start + 3 - (len(a.code) + 4))
+	a.bytes(0x48, 0x39, 0xf1) // cmp rcx, rsi
+	a.bytes(0x0f, 0x82)       // jb start
+	a.int32(start - (len(a.code) + 4))
 }
 
 // finish returns from the function, and returns the code followed by its constants.

@@ -324,6 +324,14 @@ static void ISA(place)(const product *q, int64_t n, int64_t width, ISA(columns) 
 		to->contiguous &= to->off[j] == to->off[j - 1] + 1;
 }
 
+// Fetches the lines that a tile is going to write.
+static inline void ISA(fetch_result)(const float *c, const int64_t *row, int64_t rows, int64_t cols)
+{
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < cols; j += 16)
+			__builtin_prefetch(c + row[i] + j, 1);
+}
+
 // Computes one tile into C, through a copy if C's columns are not adjacent or fewer than the vectors hold.
 static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const float *a, int64_t height, const float *b, int64_t step,
 	float *c, const int64_t *row, int add)
@@ -331,6 +339,7 @@ static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const f
 	int vectors = n->cols > VL ? 2 : 1;
 	ISA(tile) tile = ISA(tiles)[rows - 1][vectors - 1];
 	if (n->contiguous && n->cols == vectors * VL) {
+		ISA(fetch_result)(c + n->off[0], row, rows, n->cols);
 		tile(k, a, height, b, step, c + n->off[0], row, add);
 		return;
 	}
@@ -346,13 +355,20 @@ static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const f
 	}
 }
 
-// Multiplies the panels of rows packed at a with one panel of columns, for k values of the contraction.
-static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(columns) *n, int64_t k, const float *a, const float *b,
-	int64_t step, float *c, const int64_t *row, int add)
+// Multiplies the panels of rows packed at a with panels of columns, which are apart floats apart, for k values of the contraction. Tiles of the
+// same rows follow each other for as many columns as the L2 cache holds: adjacent tiles write to the same pages.
+static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(columns) *n, int64_t panels, int64_t k, const float *a, const float *b,
+	int64_t apart, int64_t step, float *c, const int64_t *row, int add)
 {
-	int64_t h = q->height;
-	for (int64_t m = m0; m < m1; m += h, a += h * k, row += h)
-		ISA(compute)(m1 - m < h ? m1 - m : h, n, k, a, h, b, step, c, row, add);
+	int64_t h = q->height, group = GROUP_FLOATS / COLS / (k > 0 ? k : 1);
+	if (group < 1)
+		group = 1;
+	for (int64_t p0 = 0; p0 < panels; p0 += group) {
+		int64_t p1 = panels - p0 < group ? panels : p0 + group;
+		for (int64_t m = m0; m < m1; m += h)
+			for (int64_t p = p0; p < p1; p++)
+				ISA(compute)(m1 - m < h ? m1 - m : h, &n[p], k, a + (m - m0) * k, h, b + p * apart, step, c, row + (m - m0), add);
+	}
 }
 
 // Whether an operand has no bounds, and one stride each in x and k.
@@ -442,10 +458,12 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 				ISA(pack)(&q->a, a, m, m1 - m < h ? m1 - m : h, h, k, kc, room + (m - m0) * kc);
 			end(w, began);
 			const float *at = packed + (k - w->k0) * panels * COLS;
-			for (int64_t n = w->n0; n < w->n1; n += COLS) {
-				ISA(columns) cols;
-				ISA(place)(q, n, COLS, &cols);
-				ISA(sweep)(q, m0, m1, &cols, kc, room, at + n * kc, COLS, c, row, w->accumulate || k > w->k0);
+			for (int64_t n0 = w->n0; n0 < w->n1; n0 += LONG_PANELS * COLS) {
+				ISA(columns) cols[LONG_PANELS];
+				int64_t number = 0;
+				for (int64_t n = n0; n < w->n1 && number < LONG_PANELS; n += COLS)
+					ISA(place)(q, n, COLS, &cols[number++]);
+				ISA(sweep)(q, m0, m1, cols, number, kc, room, at + n0 * kc, kc * COLS, COLS, c, row, w->accumulate || k > w->k0);
 			}
 			k += BLOCK_K;
 		} while (k < w->k1);
@@ -459,15 +477,15 @@ static int ISA(direct)(const operand *b, int64_t cols)
 	return ISA(strided)(b) && !b->narrow && b->x.d[0].off == 1 && cols == vectors * VL;
 }
 
-// Computes a block of k for one panel of columns, from b on, and all rows of a part.
-static void ISA(column_panel)(const product *q, const part *w, const ISA(columns) *cols, int64_t k, int64_t kc, const float *packed,
-	const float *b, int64_t step, float *c)
+// Computes a block of k for panels of columns, from b on, and all rows of a part.
+static void ISA(column_panels)(const product *q, const part *w, const ISA(columns) *cols, int64_t panels, int64_t k, int64_t kc, const float *packed,
+	const float *b, int64_t apart, int64_t step, float *c)
 {
 	int64_t h = q->height, most = PART_ROWS / h * h, row[PART_ROWS];
 	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
 		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
-		ISA(sweep)(q, m0, m1, cols, kc, packed + m0 * kc, b, step, c, row, w->accumulate || k > w->k0);
+		ISA(sweep)(q, m0, m1, cols, panels, kc, packed + m0 * kc, b, apart, step, c, row, w->accumulate || k > w->k0);
 	}
 }
 
@@ -518,11 +536,11 @@ static void ISA(block_rows)(const product *q, part *w, const float *packed, cons
 			int in_place = once && ISA(direct)(&q->b, COLS) && (n1 - n0) % COLS == 0;
 			if (!in_place)
 				ISA(pack_block)(q, w, n0, n1, k, kc, b, room);
-			for (int64_t n = n0; n < n1; n += COLS) {
-				int64_t step = in_place ? q->b.k.d[0].off : COLS;
-				const float *at = in_place ? b + q->b.base + k * step + n : room + (n - n0) * kc;
-				ISA(column_panel)(q, w, &cols[(n - n0) / COLS], k, kc, a, at, step, c);
-			}
+			int64_t panels = (n1 - n0 + COLS - 1) / COLS, step = q->b.k.d[0].off;
+			if (in_place)
+				ISA(column_panels)(q, w, cols, panels, k, kc, a, b + q->b.base + k * step + n0, COLS, step, c);
+			else
+				ISA(column_panels)(q, w, cols, panels, k, kc, a, room, kc * COLS, COLS, c);
 			k += BLOCK_K;
 		} while (k < w->k1);
 	}

@@ -122,6 +122,7 @@ const (
 	cacheFloats = 8192 // maximum number of floats of a block of all registers and arrays: most of an L1 cache
 	leastBlock  = 256
 	mostBlock   = 2048
+	summedBlock = 8192 // elements of a block whose values stay in vector registers
 	// MaxInner is the maximum product of the axes after the reduced ones in a program with reductions.
 	MaxInner = 8192
 )
@@ -402,7 +403,7 @@ func (w *programTask) do(lo, hi int) {
 // call computes elements [lo, hi); first is the index of their first reduction result.
 func (w *programTask) call(first, lo, hi int) {
 	p := w.program
-	room := w.pool.scratch.get(int(p.c.room) + 3*len(p.reductions)*int(p.c.inner)) // a double and a float for each result
+	room := w.pool.scratch.get(int(p.c.room) + len(p.reductions)*int(2*p.c.inner+p.c.summed)) // a double for each result, and sums
 	C.run_program(&p.c, unsafe.SliceData(p.slots), unsafe.SliceData(p.code), unsafe.SliceData(p.stretches), unsafe.SliceData(p.loads),
 		unsafe.SliceData(p.stores), unsafe.SliceData(p.reductions), &w.pointers[0], floats(room.data), C.int64_t(first), C.int64_t(lo), C.int64_t(hi))
 	w.pool.scratch.put(room)

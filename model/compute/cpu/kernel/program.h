@@ -32,6 +32,7 @@ typedef struct {
 enum { TYPE_FLOAT, TYPE_UINT8, TYPE_INT32, TYPE_BOOL, TYPE_BFLOAT16 };
 typedef struct {
 	int64_t slot, pointer, type, axes;
+	int64_t once; // only one row is read for all rows of a result
 	int64_t n[LOAD_AXES], stride[LOAD_AXES];
 } loading;
 
@@ -48,7 +49,7 @@ typedef struct {
 
 // Instructions [first, last), as machine code for vectors of STRETCH_STEP elements, or 0 if they are interpreted. Reductions are sums of at most
 // SUMMED_ROWS rows in single precision.
-enum { STRETCH_STEP = 8, SUMMED_ROWS = 64 };
+enum { STRETCH_STEP = 8, SUMMED_ROWS = 64, SUMMED_RUN = 512, MOST_SUMS = 4 };
 typedef struct {
 	uintptr_t native;
 	int64_t first, last;
@@ -58,7 +59,7 @@ typedef struct {
 	int64_t size, block; // number of elements in total, and computed at a time
 	int64_t slots, codes, stretches, loads, stores, reductions;
 	int64_t r, inner;    // of the reductions
-	int64_t summed;      // the reductions are sums, which the machine code computes, too
+	int64_t summed;      // floats of each reduction's sums that the machine code computes, too: inner, or four vectors if inner is 1; 0 if it computes none
 	int64_t room;        // floats of the scratch before the reductions' accumulators
 } program;
 

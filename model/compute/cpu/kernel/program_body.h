@@ -385,6 +385,13 @@ static void ISA(interpret)(const instruction *code, int64_t codes, float *const 
 		ISA(step)(c->op, c->scalar, at[c->dst], at[c->src[0]], at[c->src[1]], at[c->src[2]], n);
 }
 
+// Moves the locations of values by n elements.
+static void ISA(advance)(const program *p, const slot *slots, float *const *at, int64_t n, float **to)
+{
+	for (int64_t i = 0; i < p->slots; i++)
+		to[i] = slots[i].kind == IN_SCALAR || slots[i].kind == IN_CONSTANT ? at[i] : at[i] + n;
+}
+
 // Computes all instructions for a block. Elements that do not fill a vector of the machine code are interpreted.
 static void ISA(compute)(const program *p, const slot *slots, const instruction *code, const stretch *stretches, float *const *at, int64_t n)
 {
@@ -398,9 +405,42 @@ static void ISA(compute)(const program *p, const slot *slots, const instruction 
 	if (whole == n)
 		return;
 	float *rest[MAX_SLOTS];
-	for (int64_t i = 0; i < p->slots; i++)
-		rest[i] = slots[i].kind == IN_SCALAR || slots[i].kind == IN_CONSTANT ? at[i] : at[i] + whole;
+	ISA(advance)(p, slots, at, whole, rest);
 	ISA(interpret)(code, p->codes, rest, n - whole);
+}
+
+// Computes elements [i, end) of a block, with their sums, as machine code.
+static void ISA(sum)(const program *p, const stretch *s, float *const *at, int64_t i, int64_t end, float *sums)
+{
+	memset(sums, 0, p->reductions * p->summed * sizeof(float));
+	((void (*)(float *const *, int64_t, float *, int64_t))s->native)(at, end * (int64_t)sizeof(float), sums, i * (int64_t)sizeof(float));
+}
+
+// Computes a block of one number for each reduction, in the order of fold_sum. Elements that do not fill a run are interpreted.
+static void ISA(sum_runs)(const program *p, const slot *slots, const instruction *code, const stretch *s, const reducing *reductions,
+	float *const *at, int64_t n, double *acc, float *sums)
+{
+	double total[MOST_SUMS] = {0};
+	int64_t whole = n / SUMMED_RUN * SUMMED_RUN, lanes = p->summed / 4;
+	for (int64_t i = 0; i < whole; i += SUMMED_RUN) {
+		ISA(sum)(p, s, at, i, i + SUMMED_RUN, sums);
+		for (int64_t k = 0; k < p->reductions; k++) {
+			const float *x = sums + k * p->summed;
+			double sum = 0;
+			for (int64_t j = 0; j < lanes; j++)
+				sum += (x[j] + x[j + lanes]) + (x[j + 2 * lanes] + x[j + 3 * lanes]);
+			total[k] += sum;
+		}
+	}
+	if (whole < n) {
+		float *rest[MAX_SLOTS];
+		ISA(advance)(p, slots, at, whole, rest);
+		ISA(interpret)(code, p->codes, rest, n - whole);
+		for (int64_t k = 0; k < p->reductions; k++)
+			total[k] += ISA(fold_sum)(rest[reductions[k].slot], n - whole);
+	}
+	for (int64_t k = 0; k < p->reductions; k++)
+		acc[k] += total[k];
 }
 
 // Computes a block that is part of one result of the reductions, and adds its sums to the accumulators. Machine code sums up to SUMMED_ROWS rows.
@@ -408,7 +448,7 @@ static void ISA(sum_block)(const program *p, const stretch *s, float *const *at,
 {
 	for (int64_t i = 0; i < n; i += SUMMED_ROWS * p->inner) {
 		int64_t end = n - i < SUMMED_ROWS * p->inner ? n : i + SUMMED_ROWS * p->inner;
-		((void (*)(float *const *, int64_t, float *, int64_t))s->native)(at, end * (int64_t)sizeof(float), sums, i * (int64_t)sizeof(float));
+		ISA(sum)(p, s, at, i, end, sums);
 		for (int64_t j = 0; j < p->reductions * p->inner; j++)
 			acc[j] += sums[j];
 	}
@@ -436,8 +476,10 @@ static void ISA(run_program)(const program *p, const slot *slots, const instruct
 		for (int64_t i = 0; i < p->slots; i++)
 			at[i] = ISA(locate)(&slots[i], pointers, scratch, start);
 		for (int64_t i = 0; i < p->loads; i++)
-			ISA(fill)(&loads[i], (const void *)pointers[loads[i].pointer], start, at[loads[i].slot], n, &held[i], &length[i]);
-		if (p->summed)
+			ISA(fill)(&loads[i], (const void *)pointers[loads[i].pointer], start, at[loads[i].slot], loads[i].once ? p->inner : n, &held[i], &length[i]);
+		if (p->summed && p->inner == 1)
+			ISA(sum_runs)(p, slots, code, stretches, reductions, at, n, acc, sums);
+		else if (p->summed)
 			ISA(sum_block)(p, stretches, at, n, acc, sums);
 		else
 			ISA(compute)(p, slots, code, stretches, at, n);

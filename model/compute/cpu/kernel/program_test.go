@@ -768,6 +768,8 @@ func BenchmarkProgram(b *testing.B) {
 		Code: []Instruction{{Sub, [3]Value{0, 1}}, {Mul, [3]Value{5, 2}}, {Mul, [3]Value{6, 3}}, {Add, [3]Value{7, 4}}}, Outputs: []Output{{Value: 8}}}, 8*n)
 	run("moments", ProgramSpec{Dims: []int{16, 1024, 64}, Inputs: []Input{{}}, Code: []Instruction{{Mul, [3]Value{0, 0}}},
 		Reductions: []Reduction{{0, Sum}, {1, Sum}}, ReduceAxes: [2]int{1, 2}}, 4*n)
+	run("squares", ProgramSpec{Dims: []int{n}, Inputs: []Input{{}}, Code: []Instruction{{Mul, [3]Value{0, 0}}},
+		Reductions: []Reduction{{1, Sum}}, ReduceAxes: [2]int{0, 1}}, 4*n)
 	for _, inner := range []int{8, 64, 256} {
 		perChannel := Input{Strides: []int{inner, 0, 1}}
 		run(fmt.Sprint("gradient of a norm ", inner), ProgramSpec{Dims: []int{16, n / 16 / inner, inner}, Inputs: []Input{{}, {}, perChannel, perChannel, perChannel}, Constants: []float32{0.2},
