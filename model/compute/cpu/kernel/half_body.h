@@ -22,10 +22,75 @@ static inline vu ISA(rest)(vu bits, vu near)
 	return ISA(nearest)((vu)((vt)bits - (vt)near)) & (vu)((bits & infinite) != infinite);
 }
 
+#if defined(SET_AVX512)
+// ---- splitting with the processor's conversions, which treat denormals as zero ----
+
+#define CONVERTS __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
+
+// Whether the nearest bfloat16 of some value is not finite. Such values need other rules.
+static inline int beyond(__m512 x)
+{
+	const __m512i most = _mm512_set1_epi32(0x7f7f7fff);
+	return _mm512_cmp_epu32_mask(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)), most, _MM_CMPINT_GT) != 0;
+}
+
+CONVERTS static inline __m512 widened_half(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
+
+// Splits 32 values into the nearest bfloat16 and those of the remainders.
+CONVERTS static inline void split_parts(const float *s, __m512i *high, __m512i *low)
+{
+	__m512 x = _mm512_loadu_ps(s), y = _mm512_loadu_ps(s + 16);
+	*high = (__m512i)_mm512_cvtne2ps_pbh(y, x);
+	x = _mm512_sub_ps(x, widened_half(_mm512_castsi512_si256(*high)));
+	y = _mm512_sub_ps(y, widened_half(_mm512_extracti64x4_epi64(*high, 1)));
+	*low = (__m512i)_mm512_cvtne2ps_pbh(y, x);
+}
+
+// split_row splits as many of n values as possible, and returns their number.
+CONVERTS static int64_t split_row(const float *s, int64_t n, half *to, half *low)
+{
+	int64_t i = 0;
+	for (; i + 32 <= n && !beyond(_mm512_loadu_ps(s + i)) && !beyond(_mm512_loadu_ps(s + i + 16)); i += 32) {
+		__m512i high, rest;
+		split_parts(s + i, &high, &rest);
+		_mm512_storeu_si512(to + i, high);
+		_mm512_storeu_si512(low + i, rest);
+	}
+	return i;
+}
+
+// split_pairs does the same for the pairs of two rows, as pair_rows.
+CONVERTS static int64_t split_pairs(const float *first, const float *second, int64_t n, uint32_t *to, uint32_t *low)
+{
+	const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); // unpacking then gives 16 adjacent values each
+	int64_t i = 0;
+	for (; i + 32 <= n; i += 32) {
+		if (beyond(_mm512_loadu_ps(first + i)) || beyond(_mm512_loadu_ps(first + i + 16)) || beyond(_mm512_loadu_ps(second + i)) ||
+			beyond(_mm512_loadu_ps(second + i + 16)))
+			break;
+		__m512i x, y, a, b;
+		split_parts(first + i, &x, &a);
+		split_parts(second + i, &y, &b);
+		x = _mm512_permutexvar_epi64(order, x), y = _mm512_permutexvar_epi64(order, y);
+		a = _mm512_permutexvar_epi64(order, a), b = _mm512_permutexvar_epi64(order, b);
+		_mm512_storeu_si512(to + i, _mm512_unpacklo_epi16(x, y));
+		_mm512_storeu_si512(to + i + 16, _mm512_unpackhi_epi16(x, y));
+		_mm512_storeu_si512(low + i, _mm512_unpacklo_epi16(a, b));
+		_mm512_storeu_si512(low + i + 16, _mm512_unpackhi_epi16(a, b));
+	}
+	return i;
+}
+#undef CONVERTS
+#endif
+
 // Narrows n values; if low is not null, they are split.
 static inline void ISA(narrow)(const float *s, int64_t n, half *to, half *low)
 {
 	int64_t i = 0;
+#if defined(SET_AVX512)
+	if (low && converts)
+		i = split_row(s, n, to, low);
+#endif
 	for (; i + VL <= n; i += VL) {
 		vu bits = *(const vu *)(s + i), near = low ? ISA(nearest)(bits) : bits;
 		*(vh *)(to + i) = __builtin_convertvector(near >> 16, vh);
@@ -136,7 +201,12 @@ static void ISA(half_pack_adjacent)(const operand *o, const float *src, int64_t 
 // not null, it gets the pairs of second parts.
 static inline void ISA(pair_rows)(const float *first, const float *second, int64_t width, uint32_t *to, uint32_t *low)
 {
-	for (int64_t j = 0; j < width; j += VL) {
+	int64_t j = 0;
+#if defined(SET_AVX512)
+	if (low && second && converts)
+		j = split_pairs(first, second, width, to, low);
+#endif
+	for (; j < width; j += VL) {
 		int64_t n = width - j < VL ? width - j : VL;
 		vu x = n == VL ? *(const vu *)(first + j) : (vu)ISA(load_first)(first + j, n), y = {0};
 		if (second)

@@ -50,6 +50,9 @@ typedef struct {
 	int64_t (*tiled_floats)(const correlated *, const correlation_part *);
 } kernels;
 
+// Whether the processor converts to bfloat16.
+static int converts;
+
 #define BODY "product_body.h"
 #include "isa.h"
 
@@ -85,7 +88,11 @@ int select_set(int number)
 	return number;
 }
 
-__attribute__((constructor)) static void choose(void) { select_set(best_set()); }
+__attribute__((constructor)) static void choose(void)
+{
+	select_set(best_set());
+	converts = half_missing(HALF_AVX512) == HALF_HERE;
+}
 
 int tile_rows(void) { return set->rows; }
 int tile_cols(void) { return set->cols; }
