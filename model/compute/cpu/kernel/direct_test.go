@@ -95,9 +95,9 @@ func TestConvFewRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.fewRead() || c.Narrows() != (Stored{true, false}) || halfPays(halfAMX, 1, c.fewRead(), &c.pieces[0].q) {
-		t.Errorf("one image's convolution from 512 channels of 8x8 to 512 of 4x4 reads its kernel in place: %v; may be stored as bfloat16: %v; AMX: %v",
-			c.fewRead(), c.Narrows(), halfPays(halfAMX, 1, c.fewRead(), &c.pieces[0].q))
+	if !c.fewRead() || c.Narrows() != (Stored{true, false}) || halfPays(halfAVX512, 1, c.fewRead(), &c.pieces[0].q) {
+		t.Errorf("one image's convolution from 512 channels of 8x8 to 512 of 4x4 reads its kernel in place: %v; may be stored as bfloat16: %v; AVX512_BF16: %v",
+			c.fewRead(), c.Narrows(), halfPays(halfAVX512, 1, c.fewRead(), &c.pieces[0].q))
 	}
 }
 

@@ -122,13 +122,23 @@ func (o Operands) AsHalves() bool {
 
 // halfGain is the assumed speed of a set's tiles relative to those of float32. It is lower than expected, so that products that gain
 // little stay in float32, and fixed, so that a shape is always computed in the same way. With two parts each, three products are computed.
-var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 4}
+var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 8}
 
-// packCost and storeCost are the times to pack an element and to store a result by way of a block, in float32 multiplications.
+// packCost, pairsCost and storeCost are the times to pack an element, to pack one whose pairs lie as tiles need them, and to store a result by
+// way of a block, in float32 multiplications.
 const (
 	packCost  = 24
+	pairsCost = 8
 	storeCost = 48
 )
+
+// pairCost returns the time to pack an element of an operand as part of a pair.
+func pairCost(o *C.operand) float64 {
+	if o.bounded == 0 && o.x.digits == 1 && (o.x.d[0].off == 1 || o.k.d[o.k.digits-1].off == 1) {
+		return pairsCost
+	}
+	return packCost
+}
 
 // halfPays reports whether a set computes products faster than the float32 kernels, which may read one operand in place. Work is
 // counted in float32 multiplications of whole tiles.
@@ -139,11 +149,11 @@ func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 	var wide, narrow float64
 	for _, q := range products {
 		m, n, k := float64(q.c.m), float64(q.c.n), float64(q.c.k)
-		packing := packCost * (m + n) * k
 		wide += m * n * k
 		if !inPlace {
-			wide += packing
+			wide += packCost * (m + n) * k
 		}
+		packing := (pairCost(&q.c.a)*m + pairCost(&q.c.b)*n) * k
 		whole := func(n C.int64_t, of int) float64 { return float64(roundUp(int(n), of)) }
 		multiplying := whole(q.c.m, int(C.half_unit(C.int(set)))) * whole(q.c.n, C.HALF_COLS/2) * whole(q.c.k, C.HALF_STEP) / halfGain[set]
 		narrow += float64(parts)*packing + float64(2*parts-1)*multiplying + storeCost*m*n

@@ -382,26 +382,43 @@ static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int
 // Packs one panel of B.
 static void ISA(half_pack_b)(const operand *o, const float *src, int64_t x0, int64_t cols, int64_t parts, int64_t k0, int64_t n, half *to)
 {
-	int lie = cols % ISA(SIDE) == 0 && n % HALF_STEP == 0 ? ISA(pairs_lie)(o, cols) : 0;
-	for (int64_t k = 0; k < n && lie; k += HALF_STEP, to += parts * HALF_COLS * HALF_STEP) {
-		int64_t part = parts > 1 ? HALF_COLS * HALF_PAIRS : 0;
-		float *words = (float *)(void *)to;
+	int64_t part = parts > 1 ? HALF_COLS * HALF_PAIRS : 0;
+	if (cols % ISA(SIDE) == 0 && n % HALF_STEP == 0 && ISA(pairs_lie)(o, cols) == ISA(K_LIES)) {
 		if (cols < HALF_COLS)
-			memset(to, 0, parts * HALF_COLS * HALF_STEP * sizeof *to);
-		for (int64_t c = 0; c < cols && lie == ISA(K_LIES); c += ISA(SIDE))
-			ISA(turn_columns)(o, ISA(element)(src, ISA(k_offset)(o, k0 + k) + (x0 + c) * o->x.d[0].off, o->narrow), words + c, HALF_COLS, part);
-		for (int64_t p = 0; p < HALF_PAIRS && lie == ISA(ROWS_LIE); p++, words += HALF_COLS) {
-			int64_t at = ISA(k_offset)(o, k0 + k + 2 * p);
-			const float *first = ISA(element)(src, at, o->narrow), *second = ISA(element)(src, at + o->k.d[o->k.digits - 1].off, o->narrow);
-			ISA(pair_positions)(first, second, x0, cols, o->narrow, (uint32_t *)(void *)words, part ? (uint32_t *)(void *)(words + part) : 0);
-		}
-	}
-	if (lie)
+			memset(to, 0, n * parts * HALF_COLS * sizeof *to);
+		for (int64_t k = 0; k < n; k += HALF_STEP, to += parts * HALF_COLS * HALF_STEP)
+			for (int64_t c = 0; c < cols; c += ISA(SIDE))
+				ISA(turn_columns)(o, ISA(element)(src, ISA(k_offset)(o, k0 + k) + (x0 + c) * o->x.d[0].off, o->narrow), (float *)(void *)to + c, HALF_COLS, part);
 		return;
+	}
 	float rows[HALF_BLOCK * HALF_COLS];
 	ISA(pack)(o, src, x0, cols, HALF_COLS, k0, n, rows);
 	for (int64_t k = 0; k < n; k += HALF_STEP, to += parts * HALF_COLS * HALF_STEP)
 		ISA(pair_step)(rows + k * HALF_COLS, n - k, HALF_COLS, parts, (uint32_t *)(void *)to);
+}
+
+// Packs cols columns of B as panels, which are panel elements apart. Rows of adjacent columns are read one after the other, since each may
+// lie in another page of memory.
+static void ISA(half_pack_panels_of)(const operand *o, const float *src, int64_t x0, int64_t cols, int64_t parts, int64_t k0, int64_t n, half *to,
+	int64_t panel)
+{
+	if (cols % ISA(SIDE) || n % HALF_STEP || ISA(pairs_lie)(o, cols) != ISA(ROWS_LIE)) {
+		for (int64_t c = 0; c < cols; c += HALF_COLS, to += panel)
+			ISA(half_pack_b)(o, src, x0 + c, cols - c < HALF_COLS ? cols - c : HALF_COLS, parts, k0, n, to);
+		return;
+	}
+	int64_t part = parts > 1 ? HALF_COLS * HALF_PAIRS : 0;
+	for (int64_t p = 0; p < n / 2; p++) {
+		int64_t at = ISA(k_offset)(o, k0 + 2 * p);
+		const float *first = ISA(element)(src, at, o->narrow), *second = ISA(element)(src, at + o->k.d[o->k.digits - 1].off, o->narrow);
+		float *words = (float *)(void *)to + (p / HALF_PAIRS * parts * HALF_PAIRS + p % HALF_PAIRS) * HALF_COLS;
+		for (int64_t c = 0; c < cols; c += HALF_COLS, words += panel / 2) {
+			int64_t width = cols - c < HALF_COLS ? cols - c : HALF_COLS;
+			ISA(pair_positions)(first, second, x0 + c, width, o->narrow, (uint32_t *)(void *)words, part ? (uint32_t *)(void *)(words + part) : 0);
+			for (int64_t l = 0; l < parts && width < HALF_COLS; l++)
+				memset(words + l * part + width, 0, (HALF_COLS - width) * sizeof *words);
+		}
+	}
 }
 
 static void ISA(half_pack_rows)(const product *q, const float *a, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
@@ -417,13 +434,10 @@ static void ISA(half_pack_rows)(const product *q, const float *a, half *to, int6
 
 static void ISA(half_pack_cols)(const product *q, const float *b, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
 {
+	int64_t cols = (p1 * HALF_COLS < q->n ? p1 * HALF_COLS : q->n) - p0 * HALF_COLS;
 	for (int64_t k = k0; k < k1; k += HALF_BLOCK) {
-		int64_t kc = k1 - k < HALF_BLOCK ? k1 - k : HALF_BLOCK;
-		for (int64_t p = p0; p < p1; p++) {
-			int64_t n = p * HALF_COLS, cols = q->n - n < HALF_COLS ? q->n - n : HALF_COLS;
-			half *at = to + (k - k0) * q->parts * panels * HALF_COLS + n * ISA(depth)(kc, q->parts);
-			ISA(half_pack_b)(&q->b, b, n, cols, q->parts, k, kc, at);
-		}
+		int64_t kc = k1 - k < HALF_BLOCK ? k1 - k : HALF_BLOCK, panel = HALF_COLS * ISA(depth)(kc, q->parts);
+		ISA(half_pack_panels_of)(&q->b, b, p0 * HALF_COLS, cols, q->parts, k, kc, to + (k - k0) * q->parts * panels * HALF_COLS + p0 * panel, panel);
 	}
 }
 
@@ -489,20 +503,22 @@ static void ISA(half_block_rows)(const product *q, part *w, const half_tiles *t,
 {
 	int64_t h = q->height, width = (q->m + h - 1) / h * h, most = PART_ROWS / h * h, row[PART_ROWS];
 	c += q->cbase;
-	for (int64_t n = w->n0; n < w->n1; n += HALF_COLS) {
-		ISA(columns) cols;
-		ISA(place)(q, n, HALF_COLS, &cols);
-		int64_t k = w->k0;
+	for (int64_t n = w->n0; n < w->n1; n += WIDE_PANELS * HALF_COLS) {
+		int64_t wide = w->n1 - n < WIDE_PANELS * HALF_COLS ? w->n1 - n : WIDE_PANELS * HALF_COLS, k = w->k0;
 		do {
 			int64_t kc = w->k1 - k < HALF_BLOCK ? w->k1 - k : HALF_BLOCK, depth = ISA(depth)(kc, q->parts);
 			int64_t began = begin(w);
-			ISA(half_pack_b)(&q->b, b, n, cols.cols, q->parts, k, kc, room);
+			ISA(half_pack_panels_of)(&q->b, b, n, wide, q->parts, k, kc, room, HALF_COLS * depth);
 			end(w, began);
 			for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
 				int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
 				ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
 				const half *at = packed + (k - w->k0) * q->parts * width + m0 * depth;
-				ISA(half_sweep)(q, t, m0, m1, &cols, kc, at, room, c, row, w->accumulate || k > w->k0);
+				for (int64_t j = 0; j < wide; j += HALF_COLS) {
+					ISA(columns) cols;
+					ISA(place)(q, n + j, HALF_COLS, &cols);
+					ISA(half_sweep)(q, t, m0, m1, &cols, kc, at, room + j * depth, c, row, w->accumulate || k > w->k0);
+				}
 			}
 			k += HALF_BLOCK;
 		} while (k < w->k1);
