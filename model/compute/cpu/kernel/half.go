@@ -124,12 +124,13 @@ func (o Operands) AsHalves() bool {
 // little stay in float32, and fixed, so that a shape is always computed in the same way. With two parts each, three products are computed.
 var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 8}
 
-// packCost, pairsCost and storeCost are the times to pack an element, to pack one whose pairs lie as tiles need them, and to store a result by
-// way of a block, in float32 multiplications.
+// The times to pack an element as float32, to pack one as part of a pair, adjacent in memory or not, and to store a result by way of a block, in
+// float32 multiplications.
 const (
-	packCost  = 24
-	pairsCost = 8
-	storeCost = 48
+	packCost     = 24
+	pairsCost    = 8
+	farPairsCost = 120
+	storeCost    = 48
 )
 
 // pairCost returns the time to pack an element of an operand as part of a pair.
@@ -137,7 +138,7 @@ func pairCost(o *C.operand) float64 {
 	if o.bounded == 0 && o.x.digits == 1 && (o.x.d[0].off == 1 || o.k.d[o.k.digits-1].off == 1) {
 		return pairsCost
 	}
-	return packCost
+	return farPairsCost
 }
 
 // halfPays reports whether a set computes products faster than the float32 kernels, which may read one operand in place. Work is
@@ -159,20 +160,6 @@ func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 		narrow += float64(parts)*packing + float64(2*parts-1)*multiplying + storeCost*m*n
 	}
 	return narrow < wide
-}
-
-// stripGain is the assumed speed of tiles that read staged images, relative to that of float32 windows. Strips of half a tile's height take
-// almost as long as whole ones.
-const stripGain, lowStripGain = 6, 4
-
-// stripsPay reports whether strips of so many windows times so many columns compute a product per term and part faster than float32.
-func stripsPay(side, outputs, columns, parts int) bool {
-	gain := float64(stripGain)
-	if side < 16 {
-		gain = lowStripGain
-	}
-	filled := float64(outputs*columns) / float64(roundUp(outputs, side)*roundUp(columns, C.HALF_COLS/2))
-	return forcedHalf.Load() != 0 || gain*filled > halfMargin*float64(2*parts-1)
 }
 
 // chooseHalf returns the fastest set that passes its test.

@@ -322,6 +322,21 @@ static inline int64_t ISA(k_offset)(const operand *o, int64_t k)
 	return off;
 }
 
+// The offsets of the first values of pairs from k on, an even number, where each innermost digit has an even number of values.
+static void ISA(pair_offsets)(const operand *o, int64_t k, int64_t pairs, int64_t *off)
+{
+	int64_t at[MAX_DIGITS], last = o->k.digits - 1;
+	ISA(seek)(o, k, at);
+	for (int64_t p = 0; p < pairs; p++) {
+		off[p] = o->base;
+		for (int64_t j = 0; j <= last; j++)
+			off[p] += at[j] * o->k.d[j].off;
+		at[last] += 2;
+		for (int64_t j = last; j > 0 && at[j] == o->k.d[j].n; j--)
+			at[j] = 0, at[j - 1]++;
+	}
+}
+
 // Turns one step of 16 columns, whose k are adjacent, to rows of pairs that are step words apart. low is the distance of the second parts, or 0.
 static inline void ISA(turn_columns)(const operand *o, const float *from, float *to, int64_t step, int64_t low)
 {
@@ -334,16 +349,14 @@ static inline void ISA(turn_columns)(const operand *o, const float *from, float 
 		ISA(transpose_block)(words[1], to + low, step);
 }
 
-// Turns one step of 16 adjacent rows to columns of pairs, likewise.
-static inline void ISA(turn_rows)(const operand *o, const float *src, int64_t x, int64_t k, float *to, int64_t low)
+// Turns one step of 16 adjacent rows to columns of pairs, likewise. off has the offsets of the pairs.
+static inline void ISA(turn_rows)(const operand *o, const float *src, int64_t x, const int64_t *off, float *to, int64_t low)
 {
 	float words[2][ISA(BLOCK)] __attribute__((aligned(64)));
-	const digit *in = &o->k.d[o->k.digits - 1];
-	for (int64_t j = 0; j < HALF_PAIRS; j++) {
-		int64_t at = ISA(k_offset)(o, k + 2 * j);
-		ISA(pair_positions)(ISA(element)(src, at, o->narrow), ISA(element)(src, at + in->off, o->narrow), x, ISA(SIDE), o->narrow,
+	int64_t next = o->k.d[o->k.digits - 1].off;
+	for (int64_t j = 0; j < HALF_PAIRS; j++)
+		ISA(pair_positions)(ISA(element)(src, off[j], o->narrow), ISA(element)(src, off[j] + next, o->narrow), x, ISA(SIDE), o->narrow,
 			(uint32_t *)(void *)(words[0] + j * ISA(SIDE)), low ? (uint32_t *)(void *)(words[1] + j * ISA(SIDE)) : 0);
-	}
 	ISA(transpose_block)(words[0], to, HALF_PAIRS);
 	if (low)
 		ISA(transpose_block)(words[1], to + low, HALF_PAIRS);
@@ -361,10 +374,11 @@ static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int
 		return;
 	}
 	if (rows == height && height % ISA(SIDE) == 0 && n % HALF_STEP == 0 && ISA(pairs_lie)(o, rows) == ISA(ROWS_LIE)) {
-		int64_t part = height * HALF_PAIRS;
-		for (int64_t k = 0; k < n; k += HALF_STEP, to += 2 * parts * part)
+		int64_t part = height * HALF_PAIRS, off[HALF_BLOCK / 2], *at = off;
+		ISA(pair_offsets)(o, k0, n / 2, off);
+		for (int64_t k = 0; k < n; k += HALF_STEP, to += 2 * parts * part, at += HALF_PAIRS)
 			for (int64_t r = 0; r < rows; r += ISA(SIDE))
-				ISA(turn_rows)(o, src, x0 + r, k0 + k, (float *)(void *)to + r * HALF_PAIRS, parts > 1 ? part : 0);
+				ISA(turn_rows)(o, src, x0 + r, at, (float *)(void *)to + r * HALF_PAIRS, parts > 1 ? part : 0);
 		return;
 	}
 	float columns[HALF_BLOCK * HALF_ROWS], pairs[2 * HALF_PAIRS * HALF_ROWS];
@@ -402,15 +416,17 @@ static void ISA(half_pack_b)(const operand *o, const float *src, int64_t x0, int
 static void ISA(half_pack_panels_of)(const operand *o, const float *src, int64_t x0, int64_t cols, int64_t parts, int64_t k0, int64_t n, half *to,
 	int64_t panel)
 {
+	if (n == 0)
+		return;
 	if (cols % ISA(SIDE) || n % HALF_STEP || ISA(pairs_lie)(o, cols) != ISA(ROWS_LIE)) {
 		for (int64_t c = 0; c < cols; c += HALF_COLS, to += panel)
 			ISA(half_pack_b)(o, src, x0 + c, cols - c < HALF_COLS ? cols - c : HALF_COLS, parts, k0, n, to);
 		return;
 	}
-	int64_t part = parts > 1 ? HALF_COLS * HALF_PAIRS : 0;
+	int64_t part = parts > 1 ? HALF_COLS * HALF_PAIRS : 0, off[HALF_BLOCK / 2];
+	ISA(pair_offsets)(o, k0, n / 2, off);
 	for (int64_t p = 0; p < n / 2; p++) {
-		int64_t at = ISA(k_offset)(o, k0 + 2 * p);
-		const float *first = ISA(element)(src, at, o->narrow), *second = ISA(element)(src, at + o->k.d[o->k.digits - 1].off, o->narrow);
+		const float *first = ISA(element)(src, off[p], o->narrow), *second = ISA(element)(src, off[p] + o->k.d[o->k.digits - 1].off, o->narrow);
 		float *words = (float *)(void *)to + (p / HALF_PAIRS * parts * HALF_PAIRS + p % HALF_PAIRS) * HALF_COLS;
 		for (int64_t c = 0; c < cols; c += HALF_COLS, words += panel / 2) {
 			int64_t width = cols - c < HALF_COLS ? cols - c : HALF_COLS;

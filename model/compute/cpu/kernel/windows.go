@@ -155,6 +155,23 @@ func (w *windows) wholeSteps() bool {
 	return true
 }
 
+// stripGain is the assumed speed of tiles that read staged images, relative to that of float32 windows. Strips of half a tile's height take
+// almost as long as whole ones.
+const stripGain, lowStripGain = 6, 4
+
+// stripsPay reports whether strips of so many windows times so many columns compute a product per term and part faster than float32.
+func stripsPay(side, outputs, columns, parts int) bool {
+	gain := float64(stripGain)
+	if side < 16 {
+		gain = lowStripGain
+	}
+	if columns <= C.FEW_COLS { // which fill float32 vectors no better
+		gain *= 2
+	}
+	filled := float64(outputs*columns) / float64(roundUp(outputs, side)*roundUp(columns, C.HALF_COLS/2))
+	return forcedHalf.Load() != 0 || gain*filled > halfMargin*float64(2*parts-1)
+}
+
 // strip returns the height of strips in which a set computes the convolution, or 0 if it cannot or is slower: strips are of windows of a line, in
 // panels of whole tiles of columns.
 func (c *Conv) strip(half, parts int) int {
