@@ -43,7 +43,7 @@ func aRun(id string) model.Run {
 	at := func(s int64) time.Time { return time.UnixMilli(1_700_000_000_123 + 1000*s).UTC() }
 	return model.Run{ID: id, Name: "a name", Notes: "two\nlines", Config: cfg, Created: at(0), Status: model.Status{
 		State: model.Running, Step: 5, Checkpoint: 4, Resumed: 3, Attempt: 2, PID: 17, Host: "node-3", Engine: "cpu", EngineWhy: "no GPU",
-		Parameters: 1000, ImagesPerSecond: 12.5, SecondsLeft: 80, Started: at(1), Updated: at(2), Reason: "because", Revision: "abc", Best: 3, BestValue: 21.5, Early: "collapsing"}}
+		Parameters: 1000, ImagesPerSecond: 12.5, SecondsLeft: 80, Started: at(1), Updated: at(2), Reason: "because", Revision: "abc", Best: 3, BestValue: 21.5, Early: "collapsing", Precision: model.BF16x3}}
 }
 
 func TestRunsReadBack(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 const runColumns = `id, name, notes, config, created, state, step, checkpoint, resumed, attempt, pid, engine, engine_why,
-	parameters, images_per_second, seconds_left, started, updated, ended, reason, revision, tags, star, archived, host, best, best_value, early`
+	parameters, images_per_second, seconds_left, started, updated, ended, reason, revision, tags, star, archived, host, best, best_value, early, precision`
 
 var saveRun = func() string {
 	columns := strings.Split(runColumns, ",")
@@ -35,7 +35,7 @@ func (d *DB) SaveRun(ctx context.Context, r model.Run) error {
 	_, err = d.write.ExecContext(ctx, saveRun,
 		r.ID, r.Name, r.Notes, string(config), millis(r.Created), r.State, r.Step, r.Checkpoint, r.Resumed, r.Attempt, r.PID,
 		r.Engine, r.EngineWhy, r.Parameters, r.ImagesPerSecond, r.SecondsLeft, millis(r.Started), millis(r.Updated),
-		millis(r.Ended), r.Reason, r.Revision, r.Tags, r.Star, r.Archived, r.Host, r.Best, r.BestValue, r.Early)
+		millis(r.Ended), r.Reason, r.Revision, r.Tags, r.Star, r.Archived, r.Host, r.Best, r.BestValue, r.Early, r.Precision)
 	if err != nil {
 		return fmt.Errorf("store run %s: %w", r.ID, named(err))
 	}
@@ -114,7 +114,7 @@ func scanColumns(row interface{ Scan(...any) error }, config any, further ...any
 	var created, started, updated, ended sql.NullInt64
 	err = row.Scan(append([]any{&r.ID, &r.Name, &r.Notes, config, &created, &r.State, &r.Step, &r.Checkpoint, &r.Resumed, &r.Attempt, &r.PID,
 		&r.Engine, &r.EngineWhy, &r.Parameters, &r.ImagesPerSecond, &r.SecondsLeft, &started, &updated, &ended, &r.Reason, &r.Revision,
-		&r.Tags, &r.Star, &r.Archived, &r.Host, &r.Best, &r.BestValue, &r.Early}, further...)...)
+		&r.Tags, &r.Star, &r.Archived, &r.Host, &r.Best, &r.BestValue, &r.Early, &r.Precision}, further...)...)
 	r.Created, r.Started, r.Updated, r.Ended = moment(created), moment(started), moment(updated), moment(ended)
 	return r, err
 }

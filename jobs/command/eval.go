@@ -311,7 +311,7 @@ func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
-	r.Scores.Revision, r.Scores.Precision = Revision(), file.Config.Computed(file.Meta["engine"])
+	r.Scores.Revision, r.Scores.Precision = Revision(), file.Config.Computed(file.Meta["engine"], file.Meta["precision"])
 	return r, nil
 }
 

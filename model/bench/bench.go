@@ -60,7 +60,7 @@ var image = ae.Image{H: 64, W: 64, C: 3}
 
 func (o Options) open(cfg model.Config) (*compute.Engine, error) {
 	if o.Threads == 0 {
-		return compute.OpenFor(cfg)
+		return compute.OpenToTrain(cfg)
 	}
 	b := cpu.Simulate(o.Threads)
 	if b == nil {

@@ -19,9 +19,10 @@ import (
 // Engine is a GoMLX backend with the reason why it was chosen.
 type Engine struct {
 	backends.Backend
-	Name    string // "cpu", "xla:cuda", "xla:cpu", "go"
-	Why     string // one sentence for logs and pages
-	Threads int    // host threads that compute; 0 for a GPU
+	Name      string // "cpu", "xla:cuda", "xla:cpu", "go"
+	Why       string // one sentence for logs and pages
+	Precision string // the precision of products if the engine chose it: model.BF16x3
+	Threads   int    // host threads that compute; 0 for a GPU
 }
 
 // fractionEnv sets the share of a GPU's memory that a run may use. JAX uses the same name.
@@ -47,36 +48,54 @@ func Open(name string) (*Engine, error) { return OpenFor(model.Config{Engine: na
 
 // OpenFor is like Open for a run: with its engine, its precision of products and, if asked for, deterministic results. A GPU is configured for it. On the CPU engine, graphs
 // request BF16 themselves. BF16x3 is a model.Invalid on other engines, or if float32 products are faster on this machine.
-func OpenFor(c model.Config) (*Engine, error) {
+func OpenFor(c model.Config) (*Engine, error) { return opened(c, false) }
+
+// OpenToTrain is like OpenFor for a run that trains: if its precision is not set, the CPU engine computes products in BF16x3 where that is faster than
+// float32. The errors are within the tolerance for float32 except those of second differences, so Tripod is trained in float32.
+func OpenToTrain(c model.Config) (*Engine, error) { return opened(c, c.Precision == "" && c.Model != "tripod") }
+
+// opened returns an engine; choose lets the CPU engine choose the precision.
+func opened(c model.Config, choose bool) (*Engine, error) {
 	if c.Precision == model.BF16x3 {
 		if why, used := cpu.BF16x3(); !used {
 			return nil, model.Invalid{"precision": "bf16x3 is not faster on this machine; choose float32. " + why}
 		}
 	}
-	e, err := openNamed(c)
+	e, err := openNamed(c, choose)
 	switch {
 	case err != nil:
 	case c.Precision == model.BF16x3 && e.Name != "cpu":
 		e.Finalize()
 		return nil, model.Invalid{"precision": fmt.Sprintf("bf16x3 needs the CPU engine, but the engine is %s; choose tf32 or float32", e.Name)}
-	case c.Precision == model.BF16x3:
-		why, _ := cpu.BF16x3()
-		e.Why += " " + why
-	case c.Precision == model.BF16 && e.Name == "cpu":
-		e.Why += " " + cpu.BF16()
-		if why, used := cpu.BF16x3(); used {
-			e.Why += " The other products are computed in bf16x3. " + why
-		}
+	case e.Name == "cpu":
+		e.Why += explained(c.Precision, e.Precision)
 	}
 	return e, err
 }
 
-func openNamed(c model.Config) (*Engine, error) {
+// explained returns sentences on the kernels that compute products in a precision, with a space before each.
+func explained(precision, chosen string) string {
+	why, used := "", false
+	if precision == model.BF16 || precision == model.BF16x3 || chosen != "" {
+		why, used = cpu.BF16x3()
+	}
+	switch {
+	case precision == model.BF16 && used:
+		return " " + cpu.BF16() + " Other products are computed in bf16x3. " + why
+	case precision == model.BF16:
+		return " " + cpu.BF16()
+	case used:
+		return " " + why
+	}
+	return ""
+}
+
+func openNamed(c model.Config, choose bool) (*Engine, error) {
 	switch c.Engine {
 	case "auto", "":
-		return auto(here(context.Background()), c)
+		return auto(here(context.Background()), c, choose)
 	case "cpu":
-		return openCPU("The CPU engine was requested", c.Precision)
+		return openCPU("The CPU engine was requested", c.Precision, choose)
 	case "go":
 		return openGo()
 	case "xla:cpu":
@@ -88,9 +107,9 @@ func openNamed(c model.Config) (*Engine, error) {
 }
 
 // auto tries the detected GPU, then the CPU engine.
-func auto(found Report, c model.Config) (*Engine, error) {
+func auto(found Report, c model.Config, choose bool) (*Engine, error) {
 	if missing := found.missing(); missing != "" {
-		e, err := openCPU(upper(missing), c.Precision)
+		e, err := openCPU(upper(missing), c.Precision, choose)
 		if err == nil {
 			e.Why += found.hint()
 		}
@@ -100,13 +119,18 @@ func auto(found Report, c model.Config) (*Engine, error) {
 	if err == nil {
 		return e, nil
 	}
-	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), c.Precision)
+	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), c.Precision, choose)
 }
 
-func openCPU(because, precision string) (*Engine, error) {
-	config := ""
-	if _, used := cpu.BF16x3(); used && (precision == model.BF16x3 || precision == model.BF16) {
-		config = "," + cpu.SplitProducts
+func openCPU(because, precision string, choose bool) (*Engine, error) {
+	config, chosen := "", ""
+	if choose || precision == model.BF16x3 || precision == model.BF16 {
+		if _, used := cpu.BF16x3(); used {
+			config = "," + cpu.SplitProducts
+			if choose {
+				chosen = model.BF16x3
+			}
+		}
 	}
 	b, err := cpu.New(config)
 	if err != nil {
@@ -117,7 +141,7 @@ func openCPU(because, precision string) (*Engine, error) {
 	if !strings.HasPrefix(because, "The CPU engine") {
 		why = fmt.Sprintf("%s, so the CPU engine is used with %s.", because, count(n, "thread"))
 	}
-	return &Engine{Backend: b, Name: "cpu", Why: why, Threads: n}, nil
+	return &Engine{Backend: b, Name: "cpu", Why: why, Precision: chosen, Threads: n}, nil
 }
 
 func openGo() (*Engine, error) {

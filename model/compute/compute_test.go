@@ -57,6 +57,32 @@ func TestOpenUnknown(t *testing.T) {
 	}
 }
 
+// TestOpenToTrain: a run whose precision is not set is trained in bf16x3 on the CPU engine if that is faster, and evaluated in float32.
+func TestOpenToTrain(t *testing.T) {
+	undo, _ := kernel.ForceHalf("plain C") // so that bf16x3 is available here
+	defer undo()
+	for _, c := range []struct {
+		model.Config
+		chosen, why string
+	}{
+		{model.Config{Engine: "cpu"}, model.BF16x3, "Products in bf16x3"}, {model.Config{Engine: "cpu", Precision: model.Float32}, "", ""},
+		{model.Config{Engine: "cpu", Model: "tripod"}, "", ""}, {model.Config{Engine: "go"}, "", ""},
+		{model.Config{Engine: "cpu", Precision: model.BF16}, "", "Other products are computed in bf16x3."},
+	} {
+		e, err := OpenToTrain(c.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Finalize()
+		if e.Precision != c.chosen || !strings.Contains(e.Why, c.why) || c.why == "" && strings.Contains(e.Why, "bf16x3") {
+			t.Errorf("%+v: %q, %s", c.Config, e.Precision, e.Why)
+		}
+	}
+	if e, err := OpenFor(model.Config{Engine: "cpu"}); err != nil || e.Precision != "" || strings.Contains(e.Why, "bf16x3") {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
 // TestOpenForBF16x3: bf16x3 is allowed only on the CPU engine, and only if it is faster.
 func TestOpenForBF16x3(t *testing.T) {
 	var bad model.Invalid
@@ -147,7 +173,7 @@ var card = gpu.GPU{UUID: "GPU-1", Name: "NVIDIA L40S", Driver: "580.65.06"}
 func TestBrokenPluginFallsBackToTheCPU(t *testing.T) {
 	bare(t)
 	plugin := touch(t, filepath.Join(t.TempDir(), "pjrt_c_api_cuda_plugin.so"))
-	e, err := auto(Report{GPUs: []gpu.GPU{card}, Plugin: gpu.Plugin{Path: plugin, Data: "/data"}}, model.Config{})
+	e, err := auto(Report{GPUs: []gpu.GPU{card}, Plugin: gpu.Plugin{Path: plugin, Data: "/data"}}, model.Config{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

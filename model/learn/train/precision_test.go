@@ -165,7 +165,7 @@ func TestMixedProgram(t *testing.T) {
 func TestScoresSayThePrecision(t *testing.T) {
 	undo, _ := kernel.ForceHalf("plain C") // so that bf16x3 is available here
 	defer undo()
-	for precision, want := range map[string]string{"": model.Float32, model.Float32: model.Float32, model.BF16: model.BF16, model.BF16x3: model.BF16x3} {
+	for precision, want := range map[string]string{"": model.BF16x3, model.Float32: model.Float32, model.BF16: model.BF16, model.BF16x3: model.BF16x3} {
 		cfg := little(t, "qlae")
 		cfg.Precision, cfg.Steps = precision, 3
 		f := create(t, cfg)
@@ -176,7 +176,7 @@ func TestScoresSayThePrecision(t *testing.T) {
 			t.Errorf("%q on the CPU is scored as %q, %v", precision, scores.Precision, err)
 		}
 	}
-	if got := (model.Config{}).Computed("xla:cuda"); got != model.TF32 {
+	if got := (model.Config{}).Computed("xla:cuda", ""); got != model.TF32 {
 		t.Errorf("on a GPU %q", got)
 	}
 }

@@ -90,7 +90,7 @@ func (s *session) keepAll() error {
 }
 
 func (s *session) meta() map[string]string {
-	return map[string]string{"engine": s.status.Engine, "revision": s.status.Revision, "seed": strconv.FormatInt(s.cfg.Seed, 10)}
+	return map[string]string{"engine": s.status.Engine, "precision": s.status.Precision, "revision": s.status.Revision, "seed": strconv.FormatInt(s.cfg.Seed, 10)}
 }
 
 // restore loads the newest intact checkpoint and truncates the points to its step.
