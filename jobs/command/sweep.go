@@ -51,15 +51,15 @@ type sweepOptions struct {
 
 // Run trains and evaluates all remaining runs of a plan.
 func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) error {
+	if c.Executor == model.Slurm && c.Parallel > 1 {
+		return fmt.Errorf("%w: --parallel applies only to runs on this machine; SLURM decides how many jobs run at the same time", errUsage)
+	}
 	where, asks, err := c.heeded()
 	if err != nil {
 		return err
 	}
 	if err := c.check(); err != nil {
 		return err
-	}
-	if where == model.Slurm && c.Parallel > 1 {
-		return fmt.Errorf("%w: --parallel applies only to runs on this machine; SLURM decides how many jobs run at the same time", errUsage)
 	}
 	plan, err := c.plan(ctx, env, typed)
 	if err != nil {

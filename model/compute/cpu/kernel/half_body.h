@@ -349,7 +349,7 @@ static inline void ISA(turn_columns)(const operand *o, const float *from, float 
 		ISA(transpose_block)(words[1], to + low, step);
 }
 
-// Turns one step of 16 adjacent rows to columns of pairs, likewise. off has the offsets of the pairs.
+// Turns one step of 16 adjacent rows to columns of pairs in the same way. off has the offsets of the pairs.
 static inline void ISA(turn_rows)(const operand *o, const float *src, int64_t x, const int64_t *off, float *to, int64_t low)
 {
 	float words[2][ISA(BLOCK)] __attribute__((aligned(64)));

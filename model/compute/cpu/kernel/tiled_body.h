@@ -2,7 +2,7 @@
 //
 // Both operands are staged for some positions at a time: one as the rows of tiles, [panel of 16][step][16 rows][16 pairs of positions], the
 // other one as their columns, [panel of 32][pair of positions][32 columns]. Positions that follow each other in the sum are those of a line of
-// v, of its lines and of images; those of the images with x are staged anew for each tap.
+// v, of its lines and of images; those of the images with x are staged again for each tap.
 
 enum { ISA(STAGED) = 1024 };
 
