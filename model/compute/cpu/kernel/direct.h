@@ -46,7 +46,7 @@ typedef struct {
 	int64_t n, obatch, ochannel, few;          // few: there are so few columns that the contraction fills the vectors instead
 	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
-	int64_t side;                              // it multiplies strips of this height; 0 if not
+	int64_t side, steps;                       // it multiplies strips of this height, in steps of so many pairs; 0 if not
 	int64_t parts;                             // in strips, the operands' parts; those of the kernel follow each other in a panel
 	stack stack;                               // how images of short lines are staged for strips
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it

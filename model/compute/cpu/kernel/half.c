@@ -13,7 +13,7 @@
 #endif
 
 static void nothing(void) {}
-static void nothing_of(int64_t side) { (void)side; }
+static void nothing_of(int64_t side, int64_t pairs) { (void)side, (void)pairs; }
 
 // ---- tiles in C, which test the tile layout ----
 
@@ -27,10 +27,10 @@ static float upper(uint32_t x)
 	return f;
 }
 
-static void software_load(software_tile *t, const void *from, int64_t stride, int64_t rows)
+static void software_load(software_tile *t, const void *from, int64_t stride, int64_t rows, int64_t words)
 {
 	for (int i = 0; i < rows; i++)
-		memcpy((*t)[i], (const char *)from + i * stride, 64);
+		memcpy((*t)[i], (const char *)from + i * stride, words * 4);
 }
 
 static void software_store(software_tile *t, void *to, int64_t stride, int64_t rows)
@@ -40,11 +40,11 @@ static void software_store(software_tile *t, void *to, int64_t stride, int64_t r
 }
 
 // c[i][j] += the sum of the pairs' first products plus that of the second, as TDPBF16PS adds, except for denormals.
-static void software_dot(software_tile *c, software_tile *a, software_tile *b)
+static void software_dot(software_tile *c, software_tile *a, software_tile *b, int64_t pairs)
 {
 	for (int i = 0; i < 16; i++) {
 		float first[16] = {0}, second[16] = {0}, sum[16];
-		for (int p = 0; p < 16; p++)
+		for (int p = 0; p < pairs; p++)
 			for (int j = 0; j < 16; j++) {
 				first[j] += upper((*a)[i][p] << 16) * upper((*b)[p][j] << 16);
 				second[j] += upper((*a)[i][p]) * upper((*b)[p][j]);
@@ -60,9 +60,10 @@ static void software_dot(software_tile *c, software_tile *a, software_tile *b)
 #define TILE_NAME(name) plain_##name
 #define TILES software_tile tile[8]
 #define TILE_ZERO(t) memset(tile[t], 0, sizeof tile[t])
-#define TILE_LOAD(t, from, stride) software_load(&tile[t], from, stride, 16)
-#define TILE_LOAD_C(t, from, stride, rows) (memset(tile[t], 0, sizeof tile[t]), software_load(&tile[t], from, stride, rows))
-#define TILE_DOT(c, a, b) software_dot(&tile[c], &tile[a], &tile[b])
+#define TILE_LOAD_A(t, from, stride, pairs) software_load(&tile[t], from, stride, 16, pairs)
+#define TILE_LOAD_B(t, from, stride, pairs) software_load(&tile[t], from, stride, pairs, 16)
+#define TILE_LOAD_C(t, from, stride, rows) (memset(tile[t], 0, sizeof tile[t]), software_load(&tile[t], from, stride, rows, 16))
+#define TILE_DOT(c, a, b, pairs) software_dot(&tile[c], &tile[a], &tile[b], pairs)
 #define TILE_STORE(t, to, stride, rows) software_store(&tile[t], to, stride, rows)
 #include "half_tiles.h"
 
@@ -74,18 +75,20 @@ static const half_tiles plain = {HALF_ROWS, 16, nothing_of, nothing, plain_tile,
 
 #define AMX __attribute__((target("amx-tile,amx-bf16")))
 
-// Palette 1: eight tiles of rows of 64 bytes. B's tiles, 6 and 7, always have 16 rows.
+// Palette 1: eight tiles. Sums, 0 to 3, have side rows of 64 bytes, tiles of A, 4 and 5, as many of a step's pairs, and those of B, 6 and 7, a row of 64
+// bytes for each of these.
 typedef struct {
 	uint8_t palette, start, reserved[14];
 	uint16_t bytes[16];
 	uint8_t rows[16];
 } layout;
-#define LAYOUT(side) {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {side, side, side, side, side, side, 16, 16}}
+#define LAYOUT(side, pairs) \
+	{1, 0, {0}, {64, 64, 64, 64, 4 * pairs, 4 * pairs, 64, 64}, {side, side, side, side, side, side, pairs, pairs}}
 
-AMX static void amx_begin(int64_t side)
+AMX static void amx_begin(int64_t side, int64_t pairs)
 {
-	static const layout whole = LAYOUT(16), low = LAYOUT(8);
-	_tile_loadconfig(side == 8 ? &low : &whole);
+	static const layout layouts[2][3] = {{LAYOUT(8, 4), LAYOUT(8, 8), LAYOUT(8, 16)}, {LAYOUT(16, 4), LAYOUT(16, 8), LAYOUT(16, 16)}};
+	_tile_loadconfig(&layouts[side == 16][pairs / 8]);
 }
 AMX static void amx_end(void) { _tile_release(); }
 
@@ -93,9 +96,10 @@ AMX static void amx_end(void) { _tile_release(); }
 #define TILE_NAME(name) amx_##name
 #define TILES
 #define TILE_ZERO(t) _tile_zero(t)
-#define TILE_LOAD(t, from, stride) _tile_loadd(t, from, stride)
+#define TILE_LOAD_A(t, from, stride, pairs) _tile_loadd(t, from, stride)
+#define TILE_LOAD_B(t, from, stride, pairs) _tile_loadd(t, from, stride)
 #define TILE_LOAD_C(t, from, stride, rows) _tile_loadd(t, from, stride)
-#define TILE_DOT(c, a, b) _tile_dpbf16ps(c, a, b)
+#define TILE_DOT(c, a, b, pairs) _tile_dpbf16ps(c, a, b)
 #define TILE_STORE(t, to, stride, rows) _tile_stored(t, to, stride)
 #include "half_tiles.h"
 

@@ -24,11 +24,11 @@ typedef struct {
 } run;
 
 // One or two strips, each of side rows (8 or 16), times 16 or 32 columns: the sum over runs of A's pairs, those of the next row column words
-// further on, times B's, those of the next k step words further on. Runs are of whole steps, in which A moves by advance words. A
-// result's rows are width floats apart.
+// further on, times B's, those of the next k step words further on. Runs are of whole steps, of 16, 8 or 4 pairs, in which A moves by advance
+// words. A result's rows are width floats apart.
 typedef struct {
 	const run *r;
-	int64_t runs, side, column, advance, step, width;
+	int64_t runs, side, pairs, column, advance, step, width;
 	const float *a[2], *b;
 	float *c[2];
 	int below, right; // whether there are a second strip and a second half of the columns
@@ -39,7 +39,7 @@ typedef struct {
 // How a set multiplies. begin and end enclose the tiles of one call from Go, because a goroutine may change threads between calls.
 typedef struct {
 	int64_t rows, unit; // the tallest panel of rows, and the unit of a panel's height
-	void (*begin)(int64_t side), (*end)(void); // side is the number of rows of the tiles of A and C: 8 or 16
+	void (*begin)(int64_t side, int64_t pairs), (*end)(void); // the number of rows of the tiles of A and C, 8 or 16, and of pairs of a step
 	// Writes the first rows x cols elements of c[i*HALF_COLS + j] = sum over k of a[i, k] b[k, j], and may write others of
 	// the block. a and b are panels (see half_pack_rows) of pairs of k, padded with zeros to whole steps.
 	void (*tile)(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows, int64_t cols);

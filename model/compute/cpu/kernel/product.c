@@ -144,7 +144,7 @@ void convolve_windows(const windowed *q, const window *w, const extent *e, const
 {
 	const half_tiles *t = q->side ? half_tiles_of(q->half) : 0;
 	if (t)
-		t->begin(q->side);
+		t->begin(q->side, q->steps);
 	set->convolve_windows(q, w, e, t, x, b, y, room);
 	if (t)
 		t->end();
@@ -166,7 +166,7 @@ void correlate(const correlated *q, const correlation_part *p, const float *x, c
 		return;
 	}
 	const half_tiles *t = half_tiles_of(q->half);
-	t->begin(16);
+	t->begin(16, HALF_PAIRS);
 	set->correlate_tiled(q, p, t, x, v, sums, room);
 	t->end();
 }
@@ -196,7 +196,7 @@ void half_pack_cols(const product *q, const float *b, half *to, int64_t p0, int6
 void half_block_cols(const product *q, part *w, const float *a, const half *packed, float *c, half *room)
 {
 	const half_tiles *t = half_tiles_of(q->half);
-	t->begin(16);
+	t->begin(16, HALF_PAIRS);
 	set->half_block_cols(q, w, t, a, packed, c, room);
 	t->end();
 }
@@ -204,7 +204,7 @@ void half_block_cols(const product *q, part *w, const float *a, const half *pack
 void half_block_rows(const product *q, part *w, const half *packed, const float *b, float *c, half *room)
 {
 	const half_tiles *t = half_tiles_of(q->half);
-	t->begin(16);
+	t->begin(16, HALF_PAIRS);
 	set->half_block_rows(q, w, t, packed, b, c, room);
 	t->end();
 }

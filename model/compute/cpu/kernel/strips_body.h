@@ -10,7 +10,7 @@ static inline int64_t ISA(image_words)(const windowed *q, const extent *e)
 // What is the same for all strips of a panel of columns. r has room for the runs of three products.
 static inline strips ISA(strips_of)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, run *r)
 {
-	strips s = {.r = w->r, .runs = w->runs, .side = q->side, .column = w->column, .advance = HALF_PAIRS, .step = w->step, .b = b + w->b + p * w->panel};
+	strips s = {.r = w->r, .runs = w->runs, .side = q->side, .pairs = q->steps, .column = w->column, .advance = q->steps, .step = w->step, .b = b + w->b + p * w->panel};
 	if (q->parts == 1)
 		return s;
 	for (int64_t i = 0; i < w->runs; i++) { // see LOW_A and LOW_B

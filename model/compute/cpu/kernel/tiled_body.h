@@ -102,7 +102,7 @@ static void ISA(stage_rows)(const ISA(tiled) *t, const float *const *at, int64_t
 static void ISA(multiply_staged)(const correlated *q, const ISA(tiled) *t, const half_tiles *set, const float *a, const float *b, float *sums, int add)
 {
 	run r[3] = {{.n = t->steps * HALF_PAIRS}, {.b = t->b, .n = t->steps * HALF_PAIRS}, {.a = t->a, .n = t->steps * HALF_PAIRS}};
-	strips s = {.r = r, .runs = 2 * q->parts - 1, .side = ISA(SIDE), .column = HALF_PAIRS, .advance = ISA(BLOCK), .step = ISA(WIDE), .width = q->srow, .add = add};
+	strips s = {.r = r, .runs = 2 * q->parts - 1, .side = ISA(SIDE), .pairs = HALF_PAIRS, .column = HALF_PAIRS, .advance = ISA(BLOCK), .step = ISA(WIDE), .width = q->srow, .add = add};
 	for (int64_t c = 0; c < t->cols; c += ISA(WIDE), b += t->col)
 		for (int64_t m = 0; m < t->rows; m += 2 * ISA(SIDE)) {
 			s.right = t->cols - c > ISA(SIDE), s.below = t->rows - m > ISA(SIDE), s.b = b;

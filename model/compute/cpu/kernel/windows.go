@@ -71,7 +71,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	}
 	w.stage(s, taps)
 	if half != halfNone && !w.stacks(s, half, taps) {
-		w.q.side = C.int64_t(c.strip(half, parts))
+		w.q.side = C.int64_t(c.strip(half))
 	}
 	w.q.n, w.q.obatch, w.q.ochannel = C.int64_t(s.OutChannels), C.int64_t(s.OutStrides.Batch), C.int64_t(s.OutStrides.Channel)
 	if s.OutChannels <= C.FEW_COLS && half == halfNone {
@@ -85,8 +85,10 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
 		return nil, nil
 	}
-	if w.q.side != 0 && !w.wholeSteps() {
-		w.q.side = 0
+	if w.q.side != 0 {
+		if w.q.steps = C.int64_t(w.step()); !stripsPay(int(w.q.side), int(w.q.steps), c.leastOutputs(), s.OutChannels, parts) {
+			w.q.side = 0
+		}
 	}
 	if w.q.side == 0 && (half == halfAMX || parts > 1 || half != halfNone && s.kernelLies()) {
 		return nil, nil
@@ -120,9 +122,6 @@ func (w *windows) stacks(s *ConvSpec, half int, taps [][2]phaseTaps) bool {
 		}
 	}
 	k.lines = C.int64_t(roundUp(lines, y.move))
-	if !stripsPay(16, min(16, taps[0][0].outputs*x.outputs), s.OutChannels, int(w.q.parts)) {
-		return false
-	}
 	w.q.stack, w.q.side = k, 16
 	return true
 }
@@ -143,24 +142,32 @@ func (w *windows) stackedRuns(v *C.window, y, x phaseTaps) {
 	}
 }
 
-// wholeSteps reports whether every run consists of whole steps of tiles.
-func (w *windows) wholeSteps() bool {
-	for i := range w.list {
-		for _, r := range w.list[i].r[:w.list[i].runs] {
-			if r.n%C.HALF_PAIRS != 0 {
-				return false
+// step returns the longest step of tiles, in pairs, of which all runs have a whole number, or 0 if there is none.
+func (w *windows) step() int {
+	for step := C.HALF_PAIRS; step >= C.HALF_PAIRS/4; step /= 2 {
+		whole := true
+		for i := range w.list {
+			for _, r := range w.list[i].r[:w.list[i].runs] {
+				whole = whole && int(r.n)%step == 0
 			}
 		}
+		if whole {
+			return step
+		}
 	}
-	return true
+	return 0
 }
 
-// stripGain is the assumed speed of tiles that read staged images, relative to that of float32 windows. Strips of half a tile's height take
-// almost as long as whole ones.
+// stripGain is the assumed speed of tiles that read staged images, relative to that of float32 windows. Strips of half a tile's height take almost as
+// long as whole ones, and so do short steps.
 const stripGain, lowStripGain = 6, 4
 
-// stripsPay reports whether strips of so many windows times so many columns compute a product per term and part faster than float32.
-func stripsPay(side, outputs, columns, parts int) bool {
+// stripsPay reports whether strips of so many windows, in steps of so many pairs, compute an image's outputs per class times columns faster than
+// float32, with a product for each of their parts' terms.
+func stripsPay(side, steps, outputs, columns, parts int) bool {
+	if steps == 0 {
+		return false
+	}
 	gain := float64(stripGain)
 	if side < 16 {
 		gain = lowStripGain
@@ -169,30 +176,37 @@ func stripsPay(side, outputs, columns, parts int) bool {
 		gain *= 2
 	}
 	filled := float64(outputs*columns) / float64(roundUp(outputs, side)*roundUp(columns, C.HALF_COLS/2))
-	return forcedHalf.Load() != 0 || gain*filled > halfMargin*float64(2*parts-1)
+	short := float64(C.HALF_PAIRS+steps) / (2 * C.HALF_PAIRS)
+	return forcedHalf.Load() != 0 || gain*filled*short > halfMargin*float64(2*parts-1)
 }
 
-// strip returns the height of strips in which a set computes the convolution, or 0 if it cannot or is slower: strips are of windows of a line, in
-// panels of whole tiles of columns.
-func (c *Conv) strip(half, parts int) int {
+// leastOutputs returns the smallest number of outputs of an image that use the same taps.
+func (c *Conv) leastOutputs() int {
+	least := math.MaxInt
+	for y := range c.spec.phases(0) {
+		for x := range c.spec.phases(1) {
+			if n := c.spec.tapsOf(0, y, c.out[0]).outputs * c.spec.tapsOf(1, x, c.out[1]).outputs; n > 0 {
+				least = min(least, n)
+			}
+		}
+	}
+	return least
+}
+
+// strip returns the height of strips in which a set computes the convolution, or 0 if it cannot: strips are of windows of a line, in panels of whole
+// tiles of columns.
+func (c *Conv) strip(half int) int {
 	s, side := &c.spec, 16
 	if C.half_strips(C.int(half)) == 0 || C.tile_cols()%16 != 0 {
 		return 0
 	}
-	least := math.MaxInt
 	for phase := range s.phases(1) {
 		switch n := s.tapsOf(1, phase, c.out[1]).outputs; {
 		case n > 0 && n < 8:
 			return 0
 		case n > 0 && n < 16:
 			side = 8
-			fallthrough
-		case n > 0:
-			least = min(least, n)
 		}
-	}
-	if !stripsPay(side, least, s.OutChannels, parts) {
-		return 0
 	}
 	return side
 }
