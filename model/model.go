@@ -52,24 +52,24 @@ type Run struct {
 // Status is the progress of a run, which its process writes to state.json in its folder.
 type Status struct {
 	State           State     `json:"state"`
-	Step            int       `json:"step"`              // last completed step; 0 before the first
-	Checkpoint      int       `json:"checkpoint"`        // step of the newest complete checkpoint; 0 for none
-	Resumed         int       `json:"resumed"`           // checkpoint step this process continued from; 0 for a fresh start
-	Attempt         int       `json:"attempt"`           // 1 for the first process, plus 1 for every resume
-	PID             int       `json:"pid"`               // of the process that last held the lock
-	Host            string    `json:"host,omitempty"`    // machine of the last process; empty before the first
-	Engine          string    `json:"engine"`            // compute engine, such as "cpu" or "xla:cuda"
-	EngineWhy       string    `json:"engine_why"`        // one sentence: what was tried and why this engine was chosen
+	Step            int       `json:"step"`                // last completed step; 0 before the first
+	Checkpoint      int       `json:"checkpoint"`          // step of the newest complete checkpoint; 0 for none
+	Resumed         int       `json:"resumed"`             // checkpoint step this process continued from; 0 for a fresh start
+	Attempt         int       `json:"attempt"`             // 1 for the first process, plus 1 for every resume
+	PID             int       `json:"pid"`                 // of the process that last held the lock
+	Host            string    `json:"host,omitempty"`      // machine of the last process; empty before the first
+	Engine          string    `json:"engine"`              // compute engine, such as "cpu" or "xla:cuda"
+	EngineWhy       string    `json:"engine_why"`          // one sentence: what was tried and why this engine was chosen
 	Precision       string    `json:"precision,omitempty"` // of products in training steps, if the engine chose it: model.BF16x3
-	Parameters      int       `json:"parameters"`        // number of learned parameters
-	ImagesPerSecond float64   `json:"images_per_second"` // over the last few seconds of training
-	SecondsLeft     float64   `json:"seconds_left"`      // to the last step at that rate; 0 if unknown or ended
-	Started         time.Time `json:"started"`           // start of the first process
-	Updated         time.Time `json:"updated"`           // last write of this record
-	Ended           time.Time `json:"ended"`             // zero while live
-	Reason          string    `json:"reason"`            // why it ended, as a sentence; empty while live
-	Revision        string    `json:"revision"`          // of the program
-	Best            int       `json:"best,omitempty"`    // step of the best checkpoint by Config.BestBy; 0 for none
+	Parameters      int       `json:"parameters"`          // number of learned parameters
+	ImagesPerSecond float64   `json:"images_per_second"`   // over the last few seconds of training
+	SecondsLeft     float64   `json:"seconds_left"`        // to the last step at that rate; 0 if unknown or ended
+	Started         time.Time `json:"started"`             // start of the first process
+	Updated         time.Time `json:"updated"`             // last write of this record
+	Ended           time.Time `json:"ended"`               // zero while live
+	Reason          string    `json:"reason"`              // why it ended, as a sentence; empty while live
+	Revision        string    `json:"revision"`            // of the program
+	Best            int       `json:"best,omitempty"`      // step of the best checkpoint by Config.BestBy; 0 for none
 	BestValue       float64   `json:"best_value,omitempty"`
 	Early           string    `json:"early,omitempty"` // condition that ended the run early; a resumed run ignores conditions
 }

@@ -52,7 +52,9 @@ func OpenFor(c model.Config) (*Engine, error) { return opened(c, false) }
 
 // OpenToTrain is like OpenFor for a run that trains: if its precision is not set, the CPU engine computes products in BF16x3 where that is faster than
 // float32. The errors are within the tolerance for float32 except those of second differences, so Tripod is trained in float32.
-func OpenToTrain(c model.Config) (*Engine, error) { return opened(c, c.Precision == "" && c.Model != "tripod") }
+func OpenToTrain(c model.Config) (*Engine, error) {
+	return opened(c, c.Precision == "" && c.Model != "tripod")
+}
 
 // opened returns an engine; choose lets the CPU engine choose the precision.
 func opened(c model.Config, choose bool) (*Engine, error) {
