@@ -51,7 +51,8 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 	if !dense || size == 0 || size > largestCorrelation || h*w*s.InChannels == 0 || c.out[0]*c.out[1] > 64 || w < 4 || w*n < int(C.tile_cols()) {
 		return nil
 	}
-	tiled := half != halfNone && C.half_strips(C.int(half)) != 0 && C.tile_cols()%16 == 0 && n%16 == 0 && s.Batch%16 == 0 && w <= halfBlock
+	tiled := half != halfNone && C.half_strips(C.int(half)) != 0 && C.tile_cols()%16 == 0 && n%16 == 0 && s.Batch%16 == 0 && w <= halfBlock &&
+		stripsPay(16, C.HALF_PAIRS, s.Batch, n, parts)
 	if !tiled && (half == halfAMX || parts > 1 || half != halfNone && w%2 != 0) {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
 		few := s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS)
-		if s.InChannels%2 != 0 || few && (half != halfAMX || s.OutChannels > C.FEW_COLS) || s.kernelLies() && (half == halfAVX512 || parts > 1) {
+		if s.InChannels%2 != 0 || few && (C.half_strips(C.int(half)) == 0 || s.OutChannels > C.FEW_COLS) || s.kernelLies() && (half == halfAVX512 || parts > 1) {
 			return nil, nil
 		}
 	} else if s.fewRead(s.firstClass()) {
@@ -173,9 +173,9 @@ func stripsPay(side, steps, outputs, columns, parts int) bool {
 		gain = lowStripGain
 	}
 	if columns <= C.FEW_COLS { // which fill float32 vectors no better
-		gain *= 2
+		gain *= 4
 	}
-	filled := float64(outputs*columns) / float64(roundUp(outputs, side)*roundUp(columns, C.HALF_COLS/2))
+	filled := float64(outputs*columns) / float64(roundUp(outputs, side)*roundUp(columns, C.HALF_COLS))
 	short := float64(C.HALF_PAIRS+steps) / (2 * C.HALF_PAIRS)
 	return forcedHalf.Load() != 0 || gain*filled*short > halfMargin*float64(2*parts-1)
 }
