@@ -291,7 +291,9 @@ func TestConvLargeCorrelation(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { check(t, Exact, specs) })
 	forWindowedHalves(t, func(t *testing.T) { check(t, Halves, specs) })
 	if vectorFloats() >= 8 {
-		forTiled(t, func(t *testing.T, o Operands) { check(t, o, []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(70, 4, 320, 112, 3, 1, 1)}) })
+		forTiled(t, func(t *testing.T, o Operands) {
+			check(t, o, []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(70, 4, 320, 112, 3, 1, 1)})
+		})
 	}
 }
 
