@@ -104,8 +104,8 @@ func describe(env environment, r bench.Result) {
 	}
 	switch r.What {
 	case "train":
-		fmt.Fprintf(env.out, "training %s %s, batch %d, on %s (%s): %.1f images/s, %s step %.1f ms over %d steps, peak memory %.0f MB; created in %.0f ms, first call %.0f ms\n",
-			r.Preset, r.Model, r.Batch, r.Engine, threads, r.ImagesPerSecond, middle, r.StepMS, r.Count, r.PeakMB, r.StartMS, r.FirstMS)
+		fmt.Fprintf(env.out, "training %s %s, batch %d, on %s (%s, %s): %.1f images/s, %s step %.1f ms over %d steps, peak memory %.0f MB; created in %.0f ms, first call %.0f ms\n",
+			r.Preset, r.Model, r.Batch, r.Engine, threads, r.Precision, r.ImagesPerSecond, middle, r.StepMS, r.Count, r.PeakMB, r.StartMS, r.FirstMS)
 	case "decode":
 		fmt.Fprintf(env.out, "decoding one image, %s %s, on %s (%s): %s %.2f ms over %d\n", r.Preset, r.Model, r.Engine, threads, middle, r.DecodeMS, r.Count)
 	default:

@@ -28,7 +28,8 @@ type Result struct {
 	Preset          string  `json:"preset"`
 	Dataset         string  `json:"dataset,omitempty"`
 	Batch           int     `json:"batch"`
-	Engine          string  `json:"engine"` // empty for data, which uses no engine
+	Engine          string  `json:"engine"`              // empty for data, which uses no engine
+	Precision       string  `json:"precision,omitempty"` // of products
 	Threads         int     `json:"threads"`
 	Simulated       bool    `json:"simulated,omitempty"` // whether the threads are simulated
 	Parameters      int     `json:"parameters,omitempty"`
@@ -58,9 +59,10 @@ type Options struct {
 
 var image = ae.Image{H: 64, W: 64, C: 3}
 
-func (o Options) open(cfg model.Config) (*compute.Engine, error) {
+// open opens the engine with one of compute's functions, or simulated threads.
+func (o Options) open(cfg model.Config, with func(model.Config) (*compute.Engine, error)) (*compute.Engine, error) {
 	if o.Threads == 0 {
-		return compute.OpenToTrain(cfg)
+		return with(cfg)
 	}
 	b := cpu.Simulate(o.Threads)
 	if b == nil {
@@ -71,7 +73,7 @@ func (o Options) open(cfg model.Config) (*compute.Engine, error) {
 
 // Train measures complete gradient steps on random images, fed as in a run: forward, backward, clipping, AdamW.
 func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
-	engine, err := o.open(cfg)
+	engine, err := o.open(cfg, compute.OpenToTrain)
 	if err != nil {
 		return Result{}, err
 	}
@@ -82,7 +84,7 @@ func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer t.Finalize()
-	r := Result{StartMS: milliseconds(time.Since(began)), What: "train", Model: cfg.Model, Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Threads: engine.Threads,
+	r := Result{StartMS: milliseconds(time.Since(began)), What: "train", Model: cfg.Model, Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Precision: cfg.Computed(engine.Name, engine.Precision), Threads: engine.Threads,
 		Parameters: t.Parameters(), StepsPerCall: how.Steps, Resident: how.Resident}
 	next := calls(t, cfg.Batch*how.Steps, how)
 	if err := r.measure(ctx, engine, o, next); err != nil {
@@ -120,7 +122,7 @@ func calls(t *train.Trainer, n int, how train.Feeding) func() error {
 
 // Decode measures decoding one slot tuple with random weights: codes, or values from N(0, 1) for models without codes.
 func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
-	engine, err := o.open(cfg)
+	engine, err := o.open(cfg, compute.OpenFor)
 	if err != nil {
 		return Result{}, err
 	}
