@@ -317,7 +317,7 @@ int amx_emulated(void) { return emulated; }
 
 // ---- for tests ----
 
-void amx_begin_only(void) { half_tiles_of(HALF_AMX)->begin(16); }
+void amx_begin_only(void) { half_tiles_of(HALF_AMX)->begin(16, HALF_PAIRS); }
 void amx_end_only(void) { half_tiles_of(HALF_AMX)->end(); }
 
 void amx_tile_only(void)
