@@ -60,7 +60,7 @@ type Status struct {
 	Host            string    `json:"host,omitempty"`      // machine of the last process; empty before the first
 	Engine          string    `json:"engine"`              // compute engine, such as "cpu" or "xla:cuda"
 	EngineWhy       string    `json:"engine_why"`          // one sentence: what was tried and why this engine was chosen
-	Precision       string    `json:"precision,omitempty"` // of products in training steps, if the engine chose it: model.BF16x3
+	Precision       string    `json:"precision,omitempty"` // of products in training steps; empty in older runs
 	Parameters      int       `json:"parameters"`          // number of learned parameters
 	ImagesPerSecond float64   `json:"images_per_second"`   // over the last few seconds of training
 	SecondsLeft     float64   `json:"seconds_left"`        // to the last step at that rate; 0 if unknown or ended

@@ -17,11 +17,9 @@ const (
 	BF16x3  = "bf16x3"  // during training, the CPU engine computes each product as three bf16 products: about 16 bits
 )
 
-// Computed returns the precision of training steps on an engine that chose one, or "" if it does not choose; TF32 applies to GPUs only.
-func (c Config) Computed(engine, chosen string) string {
+// Computed returns the precision of training steps on an engine that does not choose it; TF32 applies to GPUs only.
+func (c Config) Computed(engine string) string {
 	switch {
-	case chosen != "":
-		return chosen
 	case c.Precision == "" && engine == "xla:cuda":
 		return TF32
 	case c.Precision == "":

@@ -1,5 +1,5 @@
 -- +goose Up
--- The precision of a run's products where the engine chose it.
+-- The precision of products in a run's training steps; empty for older runs.
 ALTER TABLE runs ADD COLUMN precision TEXT NOT NULL DEFAULT '';
 
 -- +goose Down

@@ -32,7 +32,7 @@ var tags = []string{tagRuns, tagMeasures, tagReports, tagSweeps, tagDatasets, ta
 var types = map[string]string{
 	"Error":  "{error: text, fields?: {*: text}, request?: text}",
 	"Config": `{dataset: text, model: text, preset: text, engine: text, steps: int, batch: int, seed: int, widths: [int], m: int, k: int, d: int, lr: number}`,
-	"Run": `{id: text, name: text, notes: text, config: Config, created: text, tags: [text], state: text, step: int, checkpoint: int, resumed: int, attempt: int, engine: text,
+	"Run": `{id: text, name: text, notes: text, config: Config, created: text, tags: [text], state: text, step: int, checkpoint: int, resumed: int, attempt: int, engine: text, precision?: text,
 		engine_why: text, parameters: int, images_per_second: value, seconds_left: value, started: text, updated: text, ended: text, reason: text, revision: text}`,
 	"Interval":   "{value: value, low: value, high: value}",
 	"Field":      "{name: text, label: text, group: text, help: text, kind?: text, choices?: [text]|null, default?: any, source?: text, symbol?: text, unit?: text, min?: any, max?: any}",

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -311,7 +312,7 @@ func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
-	r.Scores.Revision, r.Scores.Precision = Revision(), file.Config.Computed(file.Meta["engine"], file.Meta["precision"])
+	r.Scores.Revision, r.Scores.Precision = Revision(), cmp.Or(file.Meta["precision"], file.Config.Computed(file.Meta["engine"]))
 	return r, nil
 }
 

@@ -68,7 +68,7 @@ func (o Options) open(cfg model.Config, with func(model.Config) (*compute.Engine
 	if b == nil {
 		return nil, cpu.ErrNotBuilt
 	}
-	return &compute.Engine{Backend: b, Name: "cpu", Threads: o.Threads, Why: "Threads are simulated."}, nil
+	return &compute.Engine{Backend: b, Name: "cpu", Threads: o.Threads, Why: "Threads are simulated.", Precision: cfg.Computed("cpu")}, nil
 }
 
 // Train measures complete gradient steps on random images, fed as in a run: forward, backward, clipping, AdamW.
@@ -84,7 +84,7 @@ func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer t.Finalize()
-	r := Result{StartMS: milliseconds(time.Since(began)), What: "train", Model: cfg.Model, Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Precision: cfg.Computed(engine.Name, engine.Precision), Threads: engine.Threads,
+	r := Result{StartMS: milliseconds(time.Since(began)), What: "train", Model: cfg.Model, Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Precision: engine.Precision, Threads: engine.Threads,
 		Parameters: t.Parameters(), StepsPerCall: how.Steps, Resident: how.Resident}
 	next := calls(t, cfg.Batch*how.Steps, how)
 	if err := r.measure(ctx, engine, o, next); err != nil {

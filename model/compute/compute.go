@@ -21,7 +21,7 @@ type Engine struct {
 	backends.Backend
 	Name      string // "cpu", "xla:cuda", "xla:cpu", "go"
 	Why       string // one sentence for logs and pages
-	Precision string // the precision of products if the engine chose it: model.BF16x3
+	Precision string // of products in training steps
 	Threads   int    // host threads that compute; 0 for a GPU
 }
 
@@ -52,52 +52,35 @@ func OpenFor(c model.Config) (*Engine, error) { return opened(c, false) }
 
 // OpenToTrain is like OpenFor for a run that trains: if its precision is not set, the CPU engine computes products in BF16x3 where that is faster than
 // float32. The errors are within the tolerance for float32 except those of second differences, so Tripod is trained in float32.
-func OpenToTrain(c model.Config) (*Engine, error) {
-	return opened(c, c.Precision == "" && c.Model != "tripod")
-}
+// The products that BF16 leaves in float32 are computed in the same way.
+func OpenToTrain(c model.Config) (*Engine, error) { return opened(c, true) }
 
-// opened returns an engine; choose lets the CPU engine choose the precision.
-func opened(c model.Config, choose bool) (*Engine, error) {
+func opened(c model.Config, training bool) (*Engine, error) {
 	if c.Precision == model.BF16x3 {
 		if why, used := cpu.BF16x3(); !used {
 			return nil, model.Invalid{"precision": "bf16x3 is not faster on this machine; choose float32. " + why}
 		}
 	}
-	e, err := openNamed(c, choose)
-	switch {
-	case err != nil:
-	case c.Precision == model.BF16x3 && e.Name != "cpu":
+	e, err := openNamed(c, training)
+	if err != nil {
+		return nil, err
+	}
+	if c.Precision == model.BF16x3 && e.Name != "cpu" {
 		e.Finalize()
 		return nil, model.Invalid{"precision": fmt.Sprintf("bf16x3 needs the CPU engine, but the engine is %s; choose tf32 or float32", e.Name)}
-	case e.Name == "cpu":
-		e.Why += explained(c.Precision, e.Precision)
 	}
-	return e, err
+	if e.Precision == "" {
+		e.Precision = c.Computed(e.Name)
+	}
+	return e, nil
 }
 
-// explained returns sentences on the kernels that compute products in a precision, with a space before each.
-func explained(precision, chosen string) string {
-	why, used := "", false
-	if precision == model.BF16 || precision == model.BF16x3 || chosen != "" {
-		why, used = cpu.BF16x3()
-	}
-	switch {
-	case precision == model.BF16 && used:
-		return " " + cpu.BF16() + " Other products are computed in bf16x3. " + why
-	case precision == model.BF16:
-		return " " + cpu.BF16()
-	case used:
-		return " " + why
-	}
-	return ""
-}
-
-func openNamed(c model.Config, choose bool) (*Engine, error) {
+func openNamed(c model.Config, training bool) (*Engine, error) {
 	switch c.Engine {
 	case "auto", "":
-		return auto(here(context.Background()), c, choose)
+		return auto(here(context.Background()), c, training)
 	case "cpu":
-		return openCPU("The CPU engine was requested", c.Precision, choose)
+		return openCPU("The CPU engine was requested", c, training)
 	case "go":
 		return openGo()
 	case "xla:cpu":
@@ -109,9 +92,9 @@ func openNamed(c model.Config, choose bool) (*Engine, error) {
 }
 
 // auto tries the detected GPU, then the CPU engine.
-func auto(found Report, c model.Config, choose bool) (*Engine, error) {
+func auto(found Report, c model.Config, training bool) (*Engine, error) {
 	if missing := found.missing(); missing != "" {
-		e, err := openCPU(upper(missing), c.Precision, choose)
+		e, err := openCPU(upper(missing), c, training)
 		if err == nil {
 			e.Why += found.hint()
 		}
@@ -121,16 +104,19 @@ func auto(found Report, c model.Config, choose bool) (*Engine, error) {
 	if err == nil {
 		return e, nil
 	}
-	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), c.Precision, choose)
+	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), c, training)
 }
 
-func openCPU(because, precision string, choose bool) (*Engine, error) {
-	config, chosen := "", ""
-	if choose || precision == model.BF16x3 || precision == model.BF16 {
-		if _, used := cpu.BF16x3(); used {
-			config = "," + cpu.SplitProducts
-			if choose {
-				chosen = model.BF16x3
+func openCPU(because string, c model.Config, training bool) (*Engine, error) {
+	config, kernels, precision := "", "", ""
+	if c.Precision == model.BF16 {
+		kernels = " " + cpu.BF16()
+	}
+	if c.Precision == model.BF16x3 || training && (c.Precision == model.BF16 || c.Precision == "" && c.Model != "tripod") {
+		if why, used := cpu.BF16x3(); used {
+			config, kernels = ","+cpu.SplitProducts, kernels+" "+why
+			if c.Precision == "" {
+				precision = model.BF16x3
 			}
 		}
 	}
@@ -143,7 +129,7 @@ func openCPU(because, precision string, choose bool) (*Engine, error) {
 	if !strings.HasPrefix(because, "The CPU engine") {
 		why = fmt.Sprintf("%s, so the CPU engine is used with %s.", because, count(n, "thread"))
 	}
-	return &Engine{Backend: b, Name: "cpu", Why: why, Precision: chosen, Threads: n}, nil
+	return &Engine{Backend: b, Name: "cpu", Why: why + kernels, Precision: precision, Threads: n}, nil
 }
 
 func openGo() (*Engine, error) {

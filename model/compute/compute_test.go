@@ -65,9 +65,9 @@ func TestOpenToTrain(t *testing.T) {
 		model.Config
 		chosen, why string
 	}{
-		{model.Config{Engine: "cpu"}, model.BF16x3, "Products in bf16x3"}, {model.Config{Engine: "cpu", Precision: model.Float32}, "", ""},
-		{model.Config{Engine: "cpu", Model: "tripod"}, "", ""}, {model.Config{Engine: "go"}, "", ""},
-		{model.Config{Engine: "cpu", Precision: model.BF16}, "", "Other products are computed in bf16x3."},
+		{model.Config{Engine: "cpu"}, model.BF16x3, "Products in bf16x3"}, {model.Config{Engine: "cpu", Precision: model.Float32}, model.Float32, ""},
+		{model.Config{Engine: "cpu", Model: "tripod"}, model.Float32, ""}, {model.Config{Engine: "go"}, model.Float32, ""},
+		{model.Config{Engine: "cpu", Precision: model.BF16}, model.BF16, "Products in bf16x3"},
 	} {
 		e, err := OpenToTrain(c.Config)
 		if err != nil {
@@ -78,8 +78,10 @@ func TestOpenToTrain(t *testing.T) {
 			t.Errorf("%+v: %q, %s", c.Config, e.Precision, e.Why)
 		}
 	}
-	if e, err := OpenFor(model.Config{Engine: "cpu"}); err != nil || e.Precision != "" || strings.Contains(e.Why, "bf16x3") {
-		t.Errorf("%+v, %v", e, err)
+	for _, precision := range []string{"", model.BF16} {
+		if e, err := OpenFor(model.Config{Engine: "cpu", Precision: precision}); err != nil || strings.Contains(e.Why, "bf16x3") {
+			t.Errorf("%+v, %v", e, err)
+		}
 	}
 }
 

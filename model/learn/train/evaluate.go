@@ -26,7 +26,7 @@ func (s *session) score(ctx context.Context) error {
 		return err
 	}
 	s.Log.Info("scored", "psnr", psnr, "images", n)
-	return s.Folder.SetScores(model.Scores{Version: model.ScoresVersion, Step: s.status.Step, Images: n, Seed: s.cfg.Seed, PSNR: psnr, Precision: s.cfg.Computed(s.engine.Name, s.engine.Precision)})
+	return s.Folder.SetScores(model.Scores{Version: model.ScoresVersion, Step: s.status.Step, Images: n, Seed: s.cfg.Seed, PSNR: psnr, Precision: s.engine.Precision})
 }
 
 // psnr returns the mean PSNR in dB over the first n images of the run's evaluation set.

@@ -176,7 +176,7 @@ func TestScoresSayThePrecision(t *testing.T) {
 			t.Errorf("%q on the CPU is scored as %q, %v", precision, scores.Precision, err)
 		}
 	}
-	if got := (model.Config{}).Computed("xla:cuda", ""); got != model.TF32 {
+	if got := (model.Config{}).Computed("xla:cuda"); got != model.TF32 {
 		t.Errorf("on a GPU %q", got)
 	}
 }
