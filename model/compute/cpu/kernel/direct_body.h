@@ -62,7 +62,7 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 	}
 	int64_t together = s->sx == s->c ? hi - lo : 1;
 	for (int64_t j = lo; j < hi; j += together)
-		ISA(narrow_all)(ISA(element)(x, y * s->sy + (s->x0 + j) * s->sx, s->narrow), together * s->c, s->narrow, to + j * s->c, low ? low + j * s->c : 0);
+		ISA(narrow_of)(ISA(element)(x, y * s->sy + (s->x0 + j) * s->sx, s->narrow), together * s->c, s->narrow, to + j * s->c, low ? low + j * s->c : 0);
 }
 
 // ---- the tile ----

@@ -33,7 +33,6 @@ typedef struct {
 	float *c[2];
 	int below, right; // whether there are a second strip and a second half of the columns
 	int add;          // adds to the results
-	float *next;      // results that are fetched while these are computed: of as many rows, which follow each other; null if there are none
 } strips;
 
 // How a set multiplies. begin and end enclose the tiles of one call from Go, because a goroutine may change threads between calls.

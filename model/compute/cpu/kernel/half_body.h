@@ -122,8 +122,8 @@ static inline ISA(row) ISA(row_of)(half *panel, int64_t r, int64_t height, int64
 	return (ISA(row)){panel + r * HALF_STEP, parts * part, parts == 1 ? 0 : part};
 }
 
-// The same for values that may be stored as bfloat16.
-static inline void ISA(narrow_all)(const float *s, int64_t n, int64_t stored, half *to, half *low)
+// Narrows n values that are stored as bfloat16 if stored is set.
+static inline void ISA(narrow_of)(const float *s, int64_t n, int64_t stored, half *to, half *low)
 {
 	if (!stored) {
 		ISA(narrow)(s, n, to, low);
@@ -133,9 +133,6 @@ static inline void ISA(narrow_all)(const float *s, int64_t n, int64_t stored, ha
 	if (low)
 		memset(low, 0, n * sizeof *low);
 }
-
-// Writes n elements of an operand.
-static inline void ISA(narrow_of)(const operand *o, const float *s, int64_t n, half *to, half *low) { ISA(narrow_all)(s, n, o->narrow, to, low); }
 
 // Writes n elements of a row from position k on, or zeros if s is null.
 static inline void ISA(narrow_row)(const operand *o, const float *s, int64_t n, ISA(row) row, int64_t k)
@@ -148,9 +145,9 @@ static inline void ISA(narrow_row)(const operand *o, const float *s, int64_t n, 
 			if (low)
 				memset(low, 0, len * sizeof *low);
 		} else if (len == HALF_STEP)
-			ISA(narrow_of)(o, s, HALF_STEP, at, low);
+			ISA(narrow_of)(s, HALF_STEP, o->narrow, at, low);
 		else
-			ISA(narrow_of)(o, s, len, at, low);
+			ISA(narrow_of)(s, len, o->narrow, at, low);
 		s = s ? ISA(element)(s, len, o->narrow) : 0, k += len, n -= len;
 	}
 }
@@ -167,7 +164,7 @@ static void ISA(narrow_run)(ISA(panel) *p, half *to, int64_t parts, int64_t k)
 		if (in == ISA(ALL_IN)) {
 			half *at = row.at + k / HALF_STEP * row.step;
 			for (int64_t i = 0; i < whole; i++, at += row.step, s = ISA(element)(s, HALF_STEP, o->narrow))
-				ISA(narrow_of)(o, s, HALF_STEP, at, row.part ? at + row.part : 0);
+				ISA(narrow_of)(s, HALF_STEP, o->narrow, at, row.part ? at + row.part : 0);
 			ISA(narrow_row)(o, s, p->run - whole * HALF_STEP, row, k + whole * HALF_STEP);
 			continue;
 		}
@@ -342,7 +339,7 @@ static inline void ISA(turn_columns)(const operand *o, const float *from, float 
 {
 	float words[2][ISA(BLOCK)] __attribute__((aligned(64)));
 	for (int64_t j = 0; j < ISA(SIDE); j++)
-		ISA(narrow_all)(ISA(element)(from, j * o->x.d[0].off, o->narrow), HALF_STEP, o->narrow, (half *)(void *)(words[0] + j * HALF_PAIRS),
+		ISA(narrow_of)(ISA(element)(from, j * o->x.d[0].off, o->narrow), HALF_STEP, o->narrow, (half *)(void *)(words[0] + j * HALF_PAIRS),
 			low ? (half *)(void *)(words[1] + j * HALF_PAIRS) : 0);
 	ISA(transpose_block)(words[0], to, step);
 	if (low)

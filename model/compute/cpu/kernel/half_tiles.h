@@ -1,5 +1,5 @@
-// Blocks of up to 2 x 2 tiles of 16 x 16 sums. The first computes one or three products. TILE_LOAD_A, TILE_LOAD_B, TILE_LOAD_C, TILE_DOT, TILE_STORE and TILE_ZERO are instructions or
-// functions of half.c; TILES declares the registers of the latter: 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B.
+// Blocks of up to 2 x 2 tiles of 16 x 16 sums. The first computes one or three products. TILE_LOAD_A, TILE_LOAD_B, TILE_LOAD_C, TILE_DOT, TILE_STORE
+// and TILE_ZERO are instructions or functions of half.c; TILES declares the registers of the latter: 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B.
 TILE_TARGET static void TILE_NAME(tile)(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows,
 	int64_t cols)
 {
@@ -56,7 +56,6 @@ TILE_TARGET static void TILE_NAME(strips)(const strips *s)
 		TILE_ZERO(2);
 		TILE_ZERO(3);
 	}
-	const float *next = s->next, *last = next + (next ? 2 * s->side * s->width : 0);
 	for (const run *r = s->r; r < s->r + s->runs; r++) {
 		const float *x = s->a[0] + r->a, *z = s->below ? s->a[1] + r->a : x, *y = s->b + r->b;
 		for (int64_t k = r->n; k > 0; k -= s->pairs, x += s->advance, z += s->advance, y += s->pairs * s->step) {
@@ -72,10 +71,6 @@ TILE_TARGET static void TILE_NAME(strips)(const strips *s)
 				TILE_DOT(2, 5, 6, s->pairs);
 				if (s->right)
 					TILE_DOT(3, 5, 7, s->pairs);
-			}
-			for (int i = 0; i < 2 && next < last; i++, next += s->width) {
-				__builtin_prefetch(next, 1);
-				__builtin_prefetch(next + SIDE, 1);
 			}
 		}
 	}

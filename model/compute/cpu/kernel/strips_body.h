@@ -79,7 +79,7 @@ static void ISA(stage_stack)(const windowed *q, const float *x, half *to, half *
 			int64_t column = s->x0 + k->first[p];
 			for (int64_t j = 0; j < k->windows; j++, column += k->move, at += s->c) {
 				if (y >= 0 && y < s->h && column >= 0 && column < s->w) {
-					ISA(narrow_all)(ISA(element)(x, y * s->sy + column * s->sx, s->narrow), s->c, s->narrow, to + at, low ? low + at : 0);
+					ISA(narrow_of)(ISA(element)(x, y * s->sy + column * s->sx, s->narrow), s->c, s->narrow, to + at, low ? low + at : 0);
 					continue;
 				}
 				memset(to + at, 0, s->c * sizeof *to);

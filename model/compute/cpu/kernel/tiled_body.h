@@ -108,7 +108,6 @@ static void ISA(multiply_staged)(const correlated *q, const ISA(tiled) *t, const
 			s.right = t->cols - c > ISA(SIDE), s.below = t->rows - m > ISA(SIDE), s.b = b;
 			s.a[0] = a + m / ISA(SIDE) * t->row, s.a[1] = s.a[0] + t->row;
 			s.c[0] = sums + m * q->srow + c, s.c[1] = s.c[0] + ISA(SIDE) * q->srow;
-			s.next = m + 2 * ISA(SIDE) < t->rows ? sums + (m + 2 * ISA(SIDE)) * q->srow + c : sums + c + ISA(WIDE);
 			set->strips(&s);
 		}
 }
