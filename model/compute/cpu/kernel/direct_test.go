@@ -112,12 +112,7 @@ func TestHalfConvWindows(t *testing.T) {
 
 // TestHalfConvStrips checks the same in strips of tiles.
 func TestHalfConvStrips(t *testing.T) {
-	if vectorFloats() < 8 {
-		t.Skip("panels of columns are narrower than a tile")
-	}
-	p := NewPool(2)
-	defer p.Close()
-	forTiled(t, func(t *testing.T, o Operands) {
+	forTiled(t, func(t *testing.T, p *Pool, o Operands) {
 		checkWindows(t, p, o, func(t *rapid.T, s *ConvSpec) {
 			s.InChannels = 8 * rapid.IntRange(1, 8).Draw(t, "eights")
 			s.In[1] = rapid.IntRange(8, 40).Draw(t, "width")
@@ -127,12 +122,7 @@ func TestHalfConvStrips(t *testing.T) {
 
 // TestHalfConvPlanes checks the same for images of short lines, which are staged in planes.
 func TestHalfConvPlanes(t *testing.T) {
-	if vectorFloats() < 8 {
-		t.Skip("panels of columns are narrower than a tile")
-	}
-	p := NewPool(2)
-	defer p.Close()
-	forTiled(t, func(t *testing.T, o Operands) {
+	forTiled(t, func(t *testing.T, p *Pool, o Operands) {
 		checkWindows(t, p, o, func(t *rapid.T, s *ConvSpec) {
 			s.InChannels = 32 * rapid.IntRange(1, 2).Draw(t, "channels")
 			s.In = []int{rapid.IntRange(4, 12).Draw(t, "lines"), rapid.IntRange(4, 12).Draw(t, "width")}
@@ -142,12 +132,7 @@ func TestHalfConvPlanes(t *testing.T) {
 
 // TestHalfConvFewColumns checks the same for few output channels, in strips.
 func TestHalfConvFewColumns(t *testing.T) {
-	if vectorFloats() < 8 {
-		t.Skip("panels of columns are narrower than a tile")
-	}
-	p := NewPool(2)
-	defer p.Close()
-	forTiled(t, func(t *testing.T, o Operands) {
+	forTiled(t, func(t *testing.T, p *Pool, o Operands) {
 		checkWindows(t, p, o, func(t *rapid.T, s *ConvSpec) {
 			s.InChannels, s.OutChannels = 8*rapid.IntRange(1, 8).Draw(t, "eights"), rapid.IntRange(1, 4).Draw(t, "columns")
 			s.In[1] = rapid.IntRange(8, 40).Draw(t, "width")
@@ -160,11 +145,17 @@ func forWindowedHalves(t *testing.T, test func(t *testing.T)) {
 	forHalves(t, []int{halfPlain, halfAVX512}, test)
 }
 
-// forTiled runs a test with each set that has tiles and that this machine supports, and each kind of operands.
-func forTiled(t *testing.T, test func(t *testing.T, o Operands)) {
+// forTiled runs a test with each set that has tiles and that this machine supports, and each kind of operands. Panels of columns must have the width of
+// a tile, which those of the plain vectors do not have.
+func forTiled(t *testing.T, test func(t *testing.T, p *Pool, o Operands)) {
+	if vectorFloats() < 8 {
+		t.Skip("panels of columns are narrower than a tile")
+	}
+	p := NewPool(2)
+	defer p.Close()
 	forHalves(t, []int{halfPlain, halfAMX}, func(t *testing.T) {
-		t.Run("halves", func(t *testing.T) { test(t, Halves) })
-		t.Run("split", func(t *testing.T) { test(t, Split) })
+		t.Run("halves", func(t *testing.T) { test(t, p, Halves) })
+		t.Run("split", func(t *testing.T) { test(t, p, Split) })
 	})
 }
 
@@ -229,12 +220,7 @@ func TestHalfConvCorrelation(t *testing.T) {
 
 // TestHalfConvTiled checks the same in tiles.
 func TestHalfConvTiled(t *testing.T) {
-	if vectorFloats() < 8 {
-		t.Skip("panels of columns are narrower than a tile")
-	}
-	p := NewPool(2)
-	defer p.Close()
-	forTiled(t, func(t *testing.T, o Operands) {
+	forTiled(t, func(t *testing.T, p *Pool, o Operands) {
 		checkCorrelation(t, p, o, func(t *rapid.T, s *ConvSpec) {
 			s.Batch, s.OutChannels = 16*rapid.IntRange(1, 2).Draw(t, "sixteens"), 16*rapid.IntRange(1, 3).Draw(t, "v's sixteens")
 			s.InChannels = rapid.IntRange(2, 4).Draw(t, "images")
@@ -290,14 +276,11 @@ func TestConvLargeCorrelation(t *testing.T) {
 	}
 	t.Run("float32", func(t *testing.T) { check(t, Exact, specs) })
 	forWindowedHalves(t, func(t *testing.T) { check(t, Halves, specs) })
-	if vectorFloats() >= 8 {
-		forTiled(t, func(t *testing.T, o Operands) {
-			if testing.Short() && o == Split {
-				t.Skip("computes the same as halves, three times")
-			}
+	t.Run("tiled", func(t *testing.T) {
+		forTiled(t, func(t *testing.T, _ *Pool, o Operands) {
 			check(t, o, []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(70, 4, 320, 112, 3, 1, 1)})
 		})
-	}
+	})
 }
 
 // checkSome compares some outputs of a correlation with their definition.
