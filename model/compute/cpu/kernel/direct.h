@@ -38,6 +38,7 @@ typedef struct {
 	int64_t first[MAX_PLANES]; // a plane's first position in a line
 	int64_t windows, move;     // windows of a line, and the distance between them
 	int64_t lines, apart;      // staged lines, a multiple of the distance between windows' lines, and this distance
+	int64_t words;             // of an image, of one part
 } stack;
 
 // Parameters shared by all windows of a convolution.

@@ -489,8 +489,6 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 		for (int64_t p = e->p0; p < e->p1 && !q->few; p += together)
 			if (copied)
 				ISA(window_copied)(q, &w[i], e, p, p + together < e->p1 ? p + together : e->p1, b, y, room);
-			else if (q->stack.planes)
-				ISA(window_stacked)(q, &w[i], e, t, p, b, y, room);
 			else if (q->side)
 				ISA(window_strips)(q, &w[i], e, t, p, b, y, room);
 			else if (ISA(in_lines)(q, &w[i]))

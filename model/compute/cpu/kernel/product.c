@@ -133,9 +133,8 @@ int vector_floats(void) { return set->vector; }
 
 int64_t staged_floats(const windowed *q, const extent *e)
 {
-	const stack *k = &q->stack;
-	if (k->planes)
-		return (e->i1 - e->i0) * q->parts * k->planes * k->lines * k->windows * q->s.c / 2;
+	if (q->stack.planes)
+		return (e->i1 - e->i0) * q->parts * q->stack.words;
 	// After the staged lines, tiles read up to a tile's rows of windows plus one vector, whose values they do not use.
 	return ((e->i1 - e->i0) * (e->l1 - e->l0) * q->s.columns + 64) * q->s.c + 64;
 }

@@ -3,8 +3,7 @@
 // The words of a staged image, of one part.
 static inline int64_t ISA(image_words)(const windowed *q, const extent *e)
 {
-	const stack *k = &q->stack;
-	return k->planes ? k->planes * k->lines * k->windows * q->s.c / 2 : (e->l1 - e->l0) * q->pitch;
+	return q->stack.planes ? q->stack.words : (e->l1 - e->l0) * q->pitch;
 }
 
 // What is the same for all strips of a panel of columns. r has room for the runs of three products.
@@ -30,42 +29,51 @@ static inline void ISA(store_output)(const windowed *q, float *to, const float *
 		to[n * q->ochannel] = sums[n];
 }
 
-// Multiplies the strips that were gathered, and stores cols columns of the results at c, directly or by way of a copy.
-static void ISA(strips_tile)(const windowed *q, const window *w, const half_tiles *t, strips *s, float *const *c, int64_t cols)
+// The strips of a tile that is being filled: the outputs of their images, and the number of each strip's first window.
+typedef struct {
+	float *c[2];
+	int64_t first[2], gathered;
+} ISA(filled);
+
+// Multiplies the strips that were gathered, and stores cols columns of the results, directly where they lie a constant distance apart or by way of a copy.
+static void ISA(strips_tile)(const windowed *q, const window *w, const half_tiles *t, strips *s, ISA(filled) *f, int64_t cols)
 {
 	float copy[2][16 * COLS];
-	int direct = q->ochannel == 1 && cols % 16 == 0;
-	s->right = cols > 16, s->width = direct ? w->ocolumn : COLS;
-	for (int i = 0; i <= s->below; i++)
-		s->c[i] = direct ? c[i] : copy[i];
+	int direct = q->ochannel == 1 && cols % 16 == 0 && (!q->stack.planes || w->oline == w->w * w->ocolumn);
+	s->right = cols > 16, s->below = f->gathered > 1, s->width = direct ? w->ocolumn : COLS;
+	for (int64_t i = 0; i < f->gathered; i++)
+		s->c[i] = direct ? f->c[i] + f->first[i] / w->w * w->oline + f->first[i] % w->w * w->ocolumn : copy[i];
 	t->strips(s);
-	for (int i = 0; i <= s->below && !direct; i++)
-		for (int64_t j = 0; j < s->side; j++)
-			ISA(store_output)(q, c[i] + j * w->ocolumn, copy[i] + j * COLS, cols);
+	for (int64_t i = 0; i < f->gathered && !direct; i++)
+		for (int64_t j = 0, at = f->first[i]; j < s->side; j++, at++)
+			ISA(store_output)(q, f->c[i] + at / w->w * w->oline + at % w->w * w->ocolumn, copy[i] + j * COLS, cols);
+	f->gathered = 0;
 }
 
-// Computes one panel of columns of one window's outputs in strips. The last strip of a line overlaps the one before it.
+// Computes one panel of columns of one window's outputs in strips of a line, or of all lines if images are staged in planes. The last strip
+// overlaps the one before it.
 static void ISA(window_strips)(const windowed *q, const window *w, const extent *e, const half_tiles *t, int64_t p, const float *b, float *y,
 	const float *room)
 {
-	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, gathered = 0;
+	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, planes = q->stack.planes > 0;
+	int64_t l0 = planes ? 0 : w->h * e->j / e->parts, l1 = planes ? 1 : w->h * (e->j + 1) / e->parts, wide = planes ? w->h * w->w : w->w;
 	run r[3 * MAX_RUNS];
 	strips s = ISA(strips_of)(q, w, e, p, b, r);
-	float *c[2];
+	ISA(filled) f = {.gathered = 0};
 	for (int64_t i = e->i0; i < e->i1; i++) {
-		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;
-		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
-			for (int64_t x = 0; x < w->w; x += q->side) {
-				int64_t at = x + q->side <= w->w ? x : w->w - q->side;
-				s.a[gathered] = image + l * w->line + at * w->column;
-				c[gathered] = y + w->out + i * q->obatch + l * w->oline + at * w->ocolumn + p * COLS * q->ochannel;
-				s.below = gathered++;
-				if (gathered == 2)
-					ISA(strips_tile)(q, w, t, &s, c, cols), gathered = 0;
+		const float *image = room + (i - e->i0) * ISA(image_words)(q, e) - e->l0 * q->pitch + w->first;
+		for (int64_t l = l0; l < l1; l++)
+			for (int64_t x = 0; x < wide; x += q->side) {
+				int64_t at = x + q->side <= wide ? x : wide - q->side;
+				s.a[f.gathered] = image + l * w->line + at * w->column;
+				f.c[f.gathered] = y + w->out + i * q->obatch + p * COLS * q->ochannel;
+				f.first[f.gathered++] = l * w->w + at;
+				if (f.gathered == 2)
+					ISA(strips_tile)(q, w, t, &s, &f, cols);
 			}
 	}
-	if (gathered > 0)
-		ISA(strips_tile)(q, w, t, &s, c, cols);
+	if (f.gathered > 0)
+		ISA(strips_tile)(q, w, t, &s, &f, cols);
 }
 
 // Stages an image in planes. Second parts are written if low is not null.
@@ -86,35 +94,6 @@ static void ISA(stage_stack)(const windowed *q, const float *x, half *to, half *
 				if (low)
 					memset(low + at, 0, s->c * sizeof *low);
 			}
-		}
-}
-
-// Computes one panel of columns of one window's outputs, of all lines, from planes. The last strip of an image overlaps the one before it.
-static void ISA(window_stacked)(const windowed *q, const window *w, const extent *e, const half_tiles *t, int64_t p, const float *b, float *y,
-	const float *room)
-{
-	enum { SIDE = 16 };
-	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, outputs = w->h * w->w, gathered = 0;
-	int direct = w->oline == w->w * w->ocolumn && q->ochannel == 1 && cols % 16 == 0;
-	run r[3 * MAX_RUNS];
-	float copy[2][SIDE * COLS], *c[2];
-	int64_t first[2];
-	strips s = ISA(strips_of)(q, w, e, p, b, r);
-	s.right = cols > 16, s.width = direct ? w->ocolumn : COLS;
-	for (int64_t i = e->i0; i < e->i1; i++)
-		for (int64_t x = 0; x < outputs; x += SIDE) {
-			int64_t at = x + SIDE <= outputs ? x : outputs - SIDE;
-			s.a[gathered] = room + (i - e->i0) * ISA(image_words)(q, e) + at * w->column;
-			c[gathered] = y + w->out + i * q->obatch + p * COLS * q->ochannel, first[gathered] = at;
-			s.c[gathered] = direct ? c[gathered] + at * w->ocolumn : copy[gathered];
-			s.below = gathered++;
-			if (gathered < 2 && (i + 1 < e->i1 || x + SIDE < outputs))
-				continue;
-			t->strips(&s);
-			for (int64_t g = 0; g < gathered && !direct; g++)
-				for (int64_t j = 0; j < SIDE; j++)
-					ISA(store_output)(q, c[g] + (first[g] + j) / w->w * w->oline + (first[g] + j) % w->w * w->ocolumn, copy[g] + j * COLS, cols);
-			gathered = 0;
 		}
 }
 

@@ -122,6 +122,7 @@ func (w *windows) stacks(s *ConvSpec, half int, taps [][2]phaseTaps) bool {
 		}
 	}
 	k.lines = C.int64_t(roundUp(lines, y.move))
+	k.words = k.planes * k.lines * k.windows * w.q.s.c / 2
 	w.q.stack, w.q.side = k, 16
 	return true
 }
@@ -425,7 +426,7 @@ const (
 func (t *windowsTask) split() {
 	want, floats := t.pool.threads*chunksPerThread, int(t.q.pitch*t.q.parts)*t.lines(0, 1)
 	if t.q.stack.planes > 0 {
-		floats = int(C.staged_floats(&t.q, &C.extent{i1: 1}))
+		floats = int(t.q.stack.words * t.q.parts)
 	}
 	if t.pool.threads == 1 {
 		want = 1
