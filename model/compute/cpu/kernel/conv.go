@@ -43,12 +43,14 @@ type ConvSpec struct {
 
 // Conv is a planned convolution. Several goroutines may run it concurrently.
 type Conv struct {
-	spec   ConvSpec // complete: no nils, one extent per dimension
-	out    []int
-	pieces []convPiece
-	direct *windows     // replaces pieces if that is faster
-	kernel *correlation // replaces pieces if that is faster
-	reach  [3]int       // number of elements that input, kernel and output must have
+	spec     ConvSpec // complete: no nils, one extent per dimension
+	out      []int
+	pieces   []convPiece
+	direct   *windows     // replaces pieces if that is faster
+	minimal  *minimal     // replaces pieces if that is faster
+	gradient *gradient    // replaces pieces if that is faster
+	kernel   *correlation // replaces pieces if that is faster
+	reach    [3]int       // number of elements that input, kernel and output must have
 }
 
 // convPiece is one product of a convolution: a group of channels, and the outputs that use the same taps of the kernel.
@@ -93,7 +95,14 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 		return nil, err
 	}
 	c.kernel = c.planCorrelation(halfNone, 1)
-	return c, c.halve()
+	if err := c.halve(); err != nil {
+		return nil, err
+	}
+	if c.float() {
+		c.minimal, err = c.planMinimal()
+		c.gradient = c.planGradient()
+	}
+	return c, err
 }
 
 // halve multiplies as bfloat16 if the operands allow it and it is faster.
@@ -122,6 +131,12 @@ func (c *Conv) halve() error {
 		q.halve(set, parts)
 	}
 	return nil
+}
+
+// float reports whether the convolution multiplies in float32.
+func (c *Conv) float() bool {
+	set, _ := c.spec.Operands.set()
+	return set == halfNone
 }
 
 // complete fills in defaults and validates the spec.
@@ -451,6 +466,14 @@ func (c *Conv) fewRead() bool {
 // Run computes the convolution. It panics if a tensor is smaller than its strides require.
 func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 	c.check(input, kernel, output)
+	if c.minimal != nil {
+		c.minimal.run(p, input, kernel, output)
+		return
+	}
+	if c.gradient != nil {
+		c.gradient.run(p, input, kernel, output)
+		return
+	}
 	if c.direct != nil {
 		c.direct.run(p, input, kernel, output)
 		return

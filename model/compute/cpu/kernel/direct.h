@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10, TILES = 256 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
@@ -56,6 +56,65 @@ typedef struct {
 	int64_t pitch;                             // floats, or pairs, of a staged line
 } windowed;
 
+// One dimension of a plane of a minimal convolution: its values, or the differences from those move positions on, at first, first + 2*move, …
+typedef struct {
+	int64_t first, differs;
+} plane;
+
+// A convolution by minimal filtering, F(2, 2) in each dimension (Winograd 1980; Lavin and Gray 2016). Two adjacent outputs use the taps u and v,
+// move positions apart, of the values a, b, c that also lie move apart, and need three products instead of four:
+//
+//	a u + b v = b (u + v) + (a - b) u        b u + c v = b (u + v) - (b - c) v
+//
+// Each output depends only on its own values, so a NaN does not spread, but infinity minus infinity gives one. In two dimensions, tiles of 2 x 2
+// outputs need 9 products instead of 16. The products' operands are planes of values and of differences, with a row for each tile.
+typedef struct {
+	staging s;               // columns are all that the planes read
+	int64_t n, obatch;       // outputs' channels, which are adjacent
+	int64_t oline, ocolumn;  // strides of outputs that use the same taps
+	int64_t h, w;            // lines of tiles of an image, and tiles of a line
+	int64_t ymove, xmove;    // input positions between adjacent outputs
+	int64_t yplanes, xplanes;
+	plane y[MAX_PLANES], x[MAX_PLANES];
+	int64_t ypairs, xpairs;  // pairs of taps
+	int64_t k;               // length of a product's contraction: pairs of taps times channels
+} minimal;
+
+// The factors of a product in one dimension: the value between a pair of taps and their sum, or a difference and one tap.
+enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, MAX_PAIRS = 2 };
+
+// Outputs of a minimal convolution that use the same taps: out is the offset of the first one, b and panel describe the packed kernel, and
+// y and x have the planes of each factor and pair of taps.
+typedef struct {
+	int64_t out, b, panel;
+	int64_t y[FACTORS][MAX_PAIRS], x[FACTORS][MAX_PAIRS];
+} minimal_class;
+
+// An operand of a gradient by minimal filtering, of images with adjacent channels: how tiles read it in each dimension (0: lines, 1: columns). A
+// factor is the value at first[factor][pair], plus sign times the value other[factor] positions on if that is not 0. Positions outside the image are zero.
+typedef struct {
+	int64_t extent[2], stride[2], batch, n; // n channels
+	int64_t step[2];                        // positions between tiles
+	int64_t first[2][FACTORS][MAX_PAIRS], other[2][FACTORS];
+	float sign;
+} factored;
+
+// The gradient for a kernel by minimal filtering: y[t, i, j] = sum over images and positions k of x(m k + t, i) v(k, j) for 2 m taps t. Two taps, m
+// apart, and two positions k need three products instead of four:
+//
+//	x0 v0 + x1 v1 = x1 (v0 + v1) + (x0 - x1) v0        x1 v0 + x2 v1 = x1 (v0 + v1) + (x2 - x1) v1
+typedef struct {
+	factored x, v;
+	int64_t h, w, pairs[2];         // lines of tiles of an image, tiles of a line, and pairs of taps
+	int64_t swapped;                // tiles of the result have v's channels as rows
+	int64_t tap[2], apart[2], srow; // strides of the result: of taps, of the two taps of a pair, and of a tile's rows
+} minimal_gradient;
+
+// Part of such a gradient: tiles [t0, t1) of all images, channels [i0, i1) of x and [j0, j1) of v, of the result's first sum or added to it.
+typedef struct {
+	int64_t t0, t1, i0, i1, j0, j1;
+} gradient_part;
+
 // A correlation of images with v, [h, w, n] for each image: y[i, j, c, o] = sum over images, l and k of
 // x(l*apart + i, k*dilation + j, c) v[l, k, o], for oh lines i, whose rows are the channels c of adjacent positions j. Images and v are
 // staged a few lines at a time.
@@ -86,6 +145,17 @@ void convolve_windows(const windowed *q, const window *w, const extent *e, const
 // pairs of k, which must be even, of q's parts.
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units);
+
+// convolve_minimal computes classes [w0, w1) of the extent's tiles, in lines [l0, l1) of tiles; room holds minimal_floats.
+int64_t minimal_floats(const minimal *q, const extent *e);
+void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *x, const float *b, float *y, float *room);
+
+// pack_minimal packs panel p of a class's kernel for each point; room holds 4 * k * tile_cols() floats.
+void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room);
+
+// minimal_correlate computes a part in y; room holds gradient_floats.
+int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p);
+void minimal_correlate(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room);
 
 // pack_few packs B by columns, each run padded with zeros to a multiple of a vector; the runs' b and n count floats of a column.
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column);

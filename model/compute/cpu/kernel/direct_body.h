@@ -739,7 +739,6 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 	}
 }
 
-#undef GROUP
 #undef FAR_AHEAD
 #undef RUNS_TILE
 #undef NO_FETCH

@@ -343,20 +343,36 @@ func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int 
 }
 
 func compareConv(t failer, c *Conv, x, w, out []float32) {
-	s := c.spec
+	s, spread := c.spec, c.spread(x, w)
 	for b := range s.Batch / s.BatchGroups {
 		for o := range s.OutChannels {
 			for y := range c.out[0] {
 				for z := range c.out[1] {
 					want, scale := naiveConv(s, x, w, b, o, []int{y, z})
 					got := out[b*s.OutStrides.Batch+o*s.OutStrides.Channel+y*s.OutStrides.Spatial[0]+z*s.OutStrides.Spatial[1]]
-					if !closeTo(s.Operands, got, want, scale) {
+					if !closeTo(s.Operands, got, want, max(scale, spread)) {
 						t.Fatalf("output %d, %d, %d, channel %d = %v, want %v\n%+v", b, y, z, o, got, want, s)
 					}
 				}
 			}
 		}
 	}
+}
+
+// spread returns a bound of the terms that minimal filtering adds and subtracts again, or 0 for other plans.
+func (c *Conv) spread(x, w []float32) float64 {
+	if c.minimal == nil && c.gradient == nil {
+		return 0
+	}
+	largest := [2]float64{}
+	for i, values := range [][]float32{x, w} {
+		for _, v := range values {
+			if a := math.Abs(float64(v)); a > largest[i] {
+				largest[i] = a
+			}
+		}
+	}
+	return largest[0] * largest[1] * float64(c.spec.InChannels*c.spec.Kernel[0]*c.spec.Kernel[1])
 }
 
 // guarded returns n floats at the end of accessible memory.
@@ -384,9 +400,15 @@ func TestConvPaths(t *testing.T) {
 			specs = append(specs, inputGradient(l.spec))
 		}
 		for pass, spec := range specs {
-			if c, err := PlanConv(spec); err != nil || c.direct == nil {
-				t.Errorf("%s, pass %d, does not read windows in place: %v", l.name, pass, err)
+			wide := min(spec.InChannels, spec.OutChannels) >= minimalChannels
+			if c, err := PlanConv(spec); err != nil || c.direct == nil || (c.minimal != nil) != wide {
+				t.Errorf("%s, pass %d, does not read windows in place, or is computed by minimal filtering although narrow, or not although wide: %v", l.name, pass, err)
 			}
+		}
+	}
+	for _, size := range []int{8, 16, 32} {
+		if c, err := PlanConv(kernelGradient(nhwc(16, size, 64, 128, 4, 2, 1))); err != nil || c.gradient == nil {
+			t.Errorf("the gradient for a kernel of images of %d lines is not computed by minimal filtering: %v", size, err)
 		}
 	}
 	if vectorFloats() >= 8 {
@@ -404,4 +426,57 @@ func TestConvPaths(t *testing.T) {
 			t.Errorf("the gradient for the kernel of %+v is not summed image by image: %v", small, err)
 		}
 	}
+}
+
+// TestConvMinimal checks that minimal filtering gives the defined result, that a NaN reaches only the outputs that use it, and that nothing beyond the
+// input is read.
+func TestConvMinimal(t *testing.T) {
+	defer func(channels, tiles int) { minimalChannels, minimalTiles = channels, tiles }(minimalChannels, minimalTiles)
+	minimalChannels, minimalTiles = 1, 1
+	p := NewPool(2)
+	defer p.Close()
+	checkWindows(t, p, Exact, drawMinimal, func(c *Conv) bool { return c.minimal != nil })
+}
+
+// drawMinimal changes a convolution so that pairs of outputs share a value of each pair of taps.
+func drawMinimal(t *rapid.T, s *ConvSpec) {
+	pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
+	s.InChannels, s.OutChannels, s.Stored = pick("channels", 16, 32, 48), pick("output channels", 16, 32, 80), Stored{}
+	for d := range 2 {
+		outputs := 2 * rapid.IntRange(1, 6).Draw(t, "outputs")
+		s.Stride[d], s.InDilation[d], s.KernelDilation[d] = 1, 1, 1
+		switch pick("form", 0, 1, 2) {
+		case 0: // each pair of adjacent taps
+			s.Kernel[d], s.In[d] = 2, outputs+1-s.PadLow[d]-s.PadHigh[d]
+		case 1: // a stride of 2
+			s.Kernel[d], s.Stride[d], s.In[d] = 4, 2, 2*outputs+2-s.PadLow[d]-s.PadHigh[d]
+		case 2: // a dilated input: outputs of 2 classes
+			s.Kernel[d], s.InDilation[d], s.PadLow[d], s.PadHigh[d], s.In[d] = 4, 2, 2, 2, outputs
+		}
+		s.In[d] = max(s.In[d], 1)
+	}
+}
+
+// TestConvMinimalGradient checks the same for gradients for kernels.
+func TestConvMinimalGradient(t *testing.T) {
+	defer func(channels, tiles int) { minimalChannels, minimalTiles = channels, tiles }(minimalChannels, minimalTiles)
+	minimalChannels, minimalTiles = 1, 1
+	p := NewPool(2)
+	defer p.Close()
+	untilSome(t, "no gradient was computed by minimal filtering", func(t *rapid.T) int {
+		pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
+		s := nhwc(1, 8, 1, 1, 4, 2, 1)
+		s.Batch, s.InChannels, s.OutChannels = pick("images", 1, 2, 5, 20), pick("channels", 1, 3, 16, 20, 33, 70), pick("output channels", 1, 5, 16, 40, 64, 130)
+		for d := range 2 {
+			outputs := 2 * rapid.IntRange(1, 7).Draw(t, "outputs")
+			low, high := rapid.IntRange(0, 2).Draw(t, "low"), rapid.IntRange(0, 2).Draw(t, "high")
+			s.PadLow[d], s.PadHigh[d], s.Stride[d], s.Kernel[d] = low, high, 2, 4
+			if rapid.Bool().Draw(t, "dense") {
+				s.Stride[d], s.Kernel[d] = 1, 2
+			}
+			s.In[d] = max(1, (outputs-1)*s.Stride[d]+s.Kernel[d]-low-high)
+		}
+		channelsLast(t, &s)
+		return checkGuarded(t, p, kernelGradient(s), func(c *Conv) bool { return c.gradient != nil })
+	})
 }

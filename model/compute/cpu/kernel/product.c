@@ -48,6 +48,10 @@ typedef struct {
 	void (*half_block_rows)(const product *, part *, const half_tiles *, const half *, const float *, float *, half *);
 	void (*correlate_tiled)(const correlated *, const correlation_part *, const half_tiles *, const float *, const float *, float *, float *);
 	int64_t (*tiled_floats)(const correlated *, const correlation_part *);
+	void (*convolve_minimal)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *, float *);
+	void (*pack_minimal)(const minimal *, const product *, const float *, float *, int64_t, float *);
+	int64_t (*gradient_floats)(const minimal_gradient *, const gradient_part *);
+	void (*minimal_correlate)(const minimal_gradient *, const gradient_part *, const float *, const float *, float *, float *);
 } kernels;
 
 // Whether the processor converts to bfloat16.
@@ -154,6 +158,28 @@ void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_
 void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units)
 {
 	set->half_pack_panels(q, b, to, i, units);
+}
+
+int64_t minimal_floats(const minimal *q, const extent *e)
+{
+	return (e->i1 - e->i0) * (e->l1 - e->l0) * q->w * q->yplanes * q->xplanes * q->s.c + q->s.columns * q->s.c;
+}
+
+void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *x, const float *b, float *y, float *room)
+{
+	set->convolve_minimal(q, w, e, x, b, y, room);
+}
+
+void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
+{
+	set->pack_minimal(q, kernel, b, to, p, room);
+}
+
+int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p) { return set->gradient_floats(q, p); }
+
+void minimal_correlate(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
+{
+	set->minimal_correlate(q, p, x, v, y, room);
 }
 
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column) { set->pack_few(q, w, b, to, column); }

@@ -667,11 +667,13 @@ static inline void ISA(store_first)(float *p, vf v, int64_t n)
 #include "half_body.h"
 #include "direct_body.h"
 #include "tiled_body.h"
+#include "minimal_body.h"
 
 static const kernels ISA(set) = {
 	ROWS, COLS, VL, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots), ISA(convolve_windows),
 	ISA(pack_panels), ISA(half_pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_floats), ISA(correlates_in_place), ISA(correlate_join), ISA(half_pack_rows), ISA(half_pack_cols),
 	ISA(half_block_cols), ISA(half_block_rows), ISA(correlate_tiled), ISA(tiled_floats),
+	ISA(convolve_minimal), ISA(pack_minimal), ISA(gradient_floats), ISA(minimal_correlate),
 };
 
 #undef ROWS

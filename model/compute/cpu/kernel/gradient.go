@@ -1,0 +1,149 @@
+package kernel
+
+/*
+#cgo noescape minimal_correlate
+#cgo nocallback minimal_correlate
+#cgo noescape gradient_floats
+#cgo nocallback gradient_floats
+#include "direct.h"
+*/
+import "C"
+
+// gradient is the gradient for a kernel by minimal filtering, of channels-last images: 9 products for each 2 × 2 taps instead of 16.
+type gradient struct {
+	q     C.minimal_gradient
+	tiles int // of all images
+	size  int // of the result
+	flops int // of the direct form
+}
+
+const (
+	// gradientRows and gradientColumns limit the channels of a part, so that its part of the result stays in the L2 cache.
+	gradientRows, gradientColumns = 128, 256
+	// leastChannels is the smallest number of channels to which blocks are divided for more threads.
+	leastChannels = 32
+	// gradientCopies is the largest number of floats of the copies of the result in which parts of the images are summed.
+	gradientCopies = 1 << 21
+)
+
+// planGradient plans a convolution as the gradient for a kernel by minimal filtering. It returns nil if this is not possible or not faster.
+func (c *Conv) planGradient() *gradient {
+	s := &c.spec
+	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.Stored != (Stored{}) || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 ||
+		min(s.Batch, s.OutChannels) < minimalChannels {
+		return nil
+	}
+	g := &gradient{}
+	q := &g.q
+	q.x = C.factored{batch: C.int64_t(s.InStrides.Channel), n: C.int64_t(s.Batch), sign: -1}
+	q.v = C.factored{batch: C.int64_t(s.KernelStrides.Channel), n: C.int64_t(s.OutChannels), sign: 1}
+	for d := range s.In {
+		apart := s.KernelDilation[d]
+		if s.Stride[d] != 1 || s.InDilation[d] != 1 || s.Reverse[d] || apart > C.MAX_PAIRS || c.out[d] != 2*apart || s.Kernel[d] == 0 || s.Kernel[d]%2 != 0 {
+			return nil
+		}
+		move := C.int64_t(apart)
+		q.x.extent[d], q.x.stride[d], q.x.step[d] = C.int64_t(s.In[d]), C.int64_t(s.InStrides.Spatial[d]), 2*move
+		q.x.other[d] = [C.FACTORS]C.int64_t{C.MIDDLE: 0, C.LOW_TAP: move, C.HIGH_TAP: -move}
+		q.v.extent[d], q.v.stride[d], q.v.step[d] = C.int64_t(s.Kernel[d]), C.int64_t(s.KernelStrides.Spatial[d]), 2
+		q.v.other[d] = [C.FACTORS]C.int64_t{C.MIDDLE: 1}
+		q.v.first[d][C.HIGH_TAP][0] = 1
+		for pair := range apart {
+			low := C.int64_t(pair - s.PadLow[d])
+			q.x.first[d][C.MIDDLE][pair], q.x.first[d][C.LOW_TAP][pair], q.x.first[d][C.HIGH_TAP][pair] = low+move, low, low+2*move
+		}
+		q.pairs[d] = move
+		q.tap[d], q.apart[d] = C.int64_t(s.OutStrides.Spatial[d]), move*C.int64_t(s.OutStrides.Spatial[d])
+	}
+	q.h, q.w = C.int64_t(s.Kernel[0]/2), C.int64_t(s.Kernel[1]/2)
+	switch {
+	case s.OutStrides.Channel == 1:
+		q.srow = C.int64_t(s.OutStrides.Batch)
+	case s.OutStrides.Batch == 1:
+		q.swapped, q.srow = 1, C.int64_t(s.OutStrides.Channel)
+	default:
+		return nil
+	}
+	g.tiles = s.InChannels * int(q.h*q.w)
+	g.size = s.Batch * s.OutChannels * c.out[0] * c.out[1]
+	g.flops = 2 * g.size * s.InChannels * s.Kernel[0] * s.Kernel[1]
+	if c.reach[2] != g.size || g.tiles < minimalTiles {
+		return nil
+	}
+	return g
+}
+
+// gradientTask is a running gradient: parts of the images, and for each of them blocks of channels.
+type gradientTask struct {
+	*gradient
+	pool          *Pool
+	x, v, y       []float32
+	copies        []float32 // of the result, for parts after the first
+	parts         int
+	rows, columns int // numbers of blocks of x's channels and of v's
+	joining       bool
+}
+
+var gradientTasks keep[gradientTask]
+
+func (w *gradient) run(p *Pool, x, v, y []float32) {
+	if m := p.meter.Load(); m != nil {
+		m.FLOPs.Add(int64(w.flops))
+	}
+	t := gradientTasks.get()
+	*t = gradientTask{gradient: w, pool: p, x: x, v: v, y: y}
+	t.split()
+	copies := p.scratch.get((t.parts - 1) * w.size)
+	t.copies = copies.data
+	units := t.parts * t.rows * t.columns
+	p.runChunks(units, units, t)
+	if t.parts > 1 {
+		t.joining = true
+		p.run(w.size, max(1, serialFlops/8/t.parts), t)
+	}
+	p.scratch.put(copies)
+	gradientTasks.put(t)
+}
+
+// split divides the channels into blocks. If these are too few for the threads, it divides the images, too, and then the blocks.
+func (t *gradientTask) split() {
+	i, j, want := int(t.q.x.n), int(t.q.v.n), 2*t.pool.threads
+	t.rows, t.columns, t.parts = (i+gradientRows-1)/gradientRows, (j+gradientColumns-1)/gradientColumns, 1
+	if t.pool.threads == 1 {
+		return
+	}
+	t.parts = max(1, min((want+t.rows*t.columns-1)/(t.rows*t.columns), 1+gradientCopies/t.size, t.tiles/C.TILES))
+	for t.parts*t.rows*t.columns < want && max(i/t.rows, j/t.columns) >= 2*leastChannels {
+		if j/t.columns >= i/t.rows {
+			t.columns *= 2
+		} else {
+			t.rows *= 2
+		}
+	}
+}
+
+func (t *gradientTask) do(lo, hi int) {
+	if t.joining {
+		for p := range t.parts - 1 {
+			for i, v := range t.copies[p*t.size+lo : p*t.size+hi] {
+				t.y[lo+i] += v
+			}
+		}
+		return
+	}
+	for u := lo; u < hi; u++ {
+		column, row, part := u%t.columns, u/t.columns%t.rows, u/(t.columns*t.rows)
+		p := C.gradient_part{
+			t0: C.int64_t(t.tiles * part / t.parts), t1: C.int64_t(t.tiles * (part + 1) / t.parts),
+			i0: C.int64_t(int(t.q.x.n) * row / t.rows), i1: C.int64_t(int(t.q.x.n) * (row + 1) / t.rows),
+			j0: C.int64_t(int(t.q.v.n) * column / t.columns), j1: C.int64_t(int(t.q.v.n) * (column + 1) / t.columns),
+		}
+		y := t.y
+		if part > 0 {
+			y = t.copies[(part-1)*t.size:]
+		}
+		room := t.pool.scratch.get(int(C.gradient_floats(&t.q, &p)))
+		C.minimal_correlate(&t.q, &p, floats(t.x), floats(t.v), floats(y), floats(room.data))
+		t.pool.scratch.put(room)
+	}
+}

@@ -1,0 +1,180 @@
+package kernel
+
+/*
+#cgo noescape convolve_minimal
+#cgo nocallback convolve_minimal
+#cgo noescape minimal_floats
+#cgo nocallback minimal_floats
+#cgo noescape pack_minimal
+#cgo nocallback pack_minimal
+#include "direct.h"
+*/
+import "C"
+
+import "unsafe"
+
+// minimal is a convolution over channels-last images by minimal filtering: 9 products for each 2 × 2 outputs instead of 16.
+type minimal struct {
+	q       C.minimal
+	classes []C.minimal_class
+	kernels []product // how the kernel is packed for each class
+	batch   int
+	packed  int // floats of the packed kernel
+	flops   int // of the direct form
+}
+
+var (
+	// minimalChannels is the smallest number of channels for which the planes of tiles take less time than the products that they save. Tests lower both.
+	minimalChannels = 32
+	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time.
+	minimalTiles = 48
+)
+
+// planMinimal plans the convolution by minimal filtering. It returns nil if this is not possible or not faster.
+func (c *Conv) planMinimal() (*minimal, error) {
+	s := &c.spec
+	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.Stored != (Stored{}) || s.InStrides.Channel != 1 || s.OutStrides.Channel != 1 ||
+		s.InStrides.Spatial[1] != s.InChannels || s.InChannels%vectorFloats() != 0 || s.OutChannels%vectorFloats() != 0 ||
+		s.InChannels < minimalChannels || s.OutChannels < minimalChannels {
+		return nil, nil
+	}
+	w := &minimal{batch: s.Batch}
+	w.q = C.minimal{n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch)}
+	var low, high [2]int
+	for phase := range s.phases(0) * s.phases(1) {
+		f := [2]phaseTaps{s.tapsOf(0, phase%s.phases(0), c.out[0]), s.tapsOf(1, phase/s.phases(0), c.out[1])}
+		for d, f := range f {
+			if f.outputs == 0 || f.outputs%2 != 0 || f.taps == 0 || f.move%f.tapMove != 0 || f.taps != 2*f.move/f.tapMove || f.taps > 2*C.MAX_PAIRS {
+				return nil, nil
+			}
+			if phase == 0 {
+				low[d], high[d] = f.start, f.end()
+			}
+			low[d], high[d] = min(low[d], f.start), max(high[d], f.end())
+		}
+		if s.Batch*f[0].outputs*f[1].outputs < 4*minimalTiles || !w.add(s, f[0], f[1]) {
+			return nil, nil
+		}
+		if err := w.plan(s, f[0], f[1]); err != nil {
+			return nil, err
+		}
+	}
+	w.q.s = C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.InChannels),
+		sy: C.int64_t(s.InStrides.Spatial[0]), sx: C.int64_t(s.InStrides.Spatial[1]), batch: C.int64_t(s.InStrides.Batch),
+		y0: C.int64_t(low[0]), x0: C.int64_t(low[1]), columns: C.int64_t(high[1] - low[1])}
+	return w, nil
+}
+
+// add appends a class of outputs, or reports that it does not have the form of the others.
+func (w *minimal) add(s *ConvSpec, y, x phaseTaps) bool {
+	q, v := &w.q, C.minimal_class{out: C.int64_t(y.first*s.OutStrides.Spatial[0] + x.first*s.OutStrides.Spatial[1])}
+	if h, t := C.int64_t(y.outputs/2), C.int64_t(x.outputs/2); len(w.classes) > 0 && (h != q.h || t != q.w) {
+		return false
+	}
+	q.h, q.w, q.ypairs, q.xpairs = C.int64_t(y.outputs/2), C.int64_t(x.outputs/2), C.int64_t(y.taps/2), C.int64_t(x.taps/2)
+	q.ymove, q.xmove = C.int64_t(y.move), C.int64_t(x.move)
+	q.oline, q.ocolumn = C.int64_t(y.every*s.OutStrides.Spatial[0]), C.int64_t(x.every*s.OutStrides.Spatial[1])
+	ok := planes(&q.y, &q.yplanes, &v.y, y) && planes(&q.x, &q.xplanes, &v.x, x)
+	w.classes = append(w.classes, v)
+	return ok
+}
+
+// planes sets a class's planes in one dimension, and adds those that no other class has. It returns false if there are too many.
+func planes(all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.FACTORS][C.MAX_PAIRS]C.int64_t, f phaseTaps) bool {
+	for pair := range f.taps / 2 {
+		at := C.int64_t(f.start + pair*f.tapMove)
+		for factor, p := range [C.FACTORS]C.plane{C.MIDDLE: {first: at + C.int64_t(f.move)}, C.LOW_TAP: {first: at, differs: 1},
+			C.HIGH_TAP: {first: at + C.int64_t(f.move), differs: 1}} {
+			i := C.int64_t(0)
+			for i < *n && all[i] != p {
+				i++
+			}
+			if i == C.MAX_PLANES {
+				return false
+			}
+			all[i], *n, of[factor][pair] = p, max(*n, i+1), i
+		}
+	}
+	return true
+}
+
+// plan plans how the kernel of the last class is packed.
+func (w *minimal) plan(s *ConvSpec, y, x phaseTaps) error {
+	ks, v := s.KernelStrides, &w.classes[len(w.classes)-1]
+	k := y.taps * x.taps / 4 * s.InChannels
+	w.q.k = C.int64_t(k)
+	v.b, v.panel = C.int64_t(w.packed), C.int64_t(C.POINTS*k*int(C.tile_cols()))
+	w.packed += C.POINTS * k * roundUp(s.OutChannels, int(C.tile_cols()))
+	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * 4 * k
+	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
+	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
+		{size: s.InChannels, b: ks.Channel, dim: -1}}
+	w.kernels = append(w.kernels, product{})
+	return w.kernels[len(w.kernels)-1].set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0),
+		unbounded(y.firstTap*ks.Spatial[0]+x.firstTap*ks.Spatial[1]), 0, false)
+}
+
+// minimalTask is a running convolution by minimal filtering.
+type minimalTask struct {
+	*minimal
+	pool                *Pool
+	x, kernel, y, b     []float32
+	packing             bool
+	units, parts, group int // number of parts of the images, of their lines of tiles, and of the panels
+	panels              int
+}
+
+var minimalTasks keep[minimalTask]
+
+func (w *minimal) run(p *Pool, x, kernel, y []float32) {
+	t := minimalTasks.get()
+	*t = minimalTask{minimal: w, pool: p, x: x, kernel: kernel, y: y, packing: true}
+	t.panels = (int(w.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
+	if m := p.meter.Load(); m != nil {
+		m.FLOPs.Add(int64(w.flops))
+	}
+	packed := p.scratch.get(w.packed)
+	t.b = packed.data
+	units := len(w.classes) * t.panels
+	p.run(units, max(1, (1<<14)*units/w.packed), t)
+	t.packing = false
+	t.split()
+	units = t.units * t.parts * t.group
+	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
+	p.scratch.put(packed)
+	minimalTasks.put(t)
+}
+
+// tileRows is the number of tiles that read a panel of the kernel while it is in a cache.
+const tileRows = 64
+
+// split chooses units of whole images if there are enough of them for all threads, otherwise of lines or of columns.
+func (t *minimalTask) split() {
+	tiles, threads := int(t.q.h*t.q.w), t.pool.threads
+	images := min(t.batch, (tileRows+tiles-1)/tiles)
+	t.units, t.parts, t.group = (t.batch+images-1)/images, 1, 1
+	t.parts = max(1, min(int(t.q.h), tiles/tileRows))
+	if want := threads * chunksPerThread; threads > 1 && t.units*t.parts < want {
+		t.group = evenGroups(t.units*t.parts, t.panels, want, threads)
+	}
+}
+
+func (t *minimalTask) do(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		if t.packing {
+			k, p := i/t.panels, i%t.panels
+			v := &t.classes[k]
+			room := t.pool.scratch.get(4 * int(t.q.k) * int(C.tile_cols()))
+			C.pack_minimal(&t.q, &t.kernels[k].c, floats(t.kernel), floats(t.b[int(v.b)+p*int(v.panel):]), C.int64_t(p), floats(room.data))
+			t.pool.scratch.put(room)
+			continue
+		}
+		group, j, images := i%t.group, i/t.group%t.parts, i/(t.group*t.parts)
+		e := C.extent{w1: C.int64_t(len(t.classes)), i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units),
+			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group),
+			l0: C.int64_t(int(t.q.h) * j / t.parts), l1: C.int64_t(int(t.q.h) * (j + 1) / t.parts)}
+		room := t.pool.scratch.get(int(C.minimal_floats(&t.q, &e)))
+		C.convolve_minimal(&t.q, unsafe.SliceData(t.classes), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))
+		t.pool.scratch.put(room)
+	}
+}
