@@ -110,6 +110,9 @@ func (c *Conv) Whole() (kernel, flops int, ok bool) {
 func (c *Conv) begin(pool *Pool, out, in [][]byte) parts {
 	x, kernel, y := Floats(in[0]), Floats(in[1]), Floats(out[0])
 	c.check(x, kernel, y)
+	if c.minimal != nil {
+		return c.minimal.begin(pool, x, kernel, y)
+	}
 	return c.direct.begin(pool, x, kernel, y)
 }
 

@@ -459,8 +459,8 @@ func drawMinimal(t *rapid.T, s *ConvSpec) {
 
 // TestConvMinimalGradient checks the same for gradients for kernels.
 func TestConvMinimalGradient(t *testing.T) {
-	defer func(channels, tiles int) { minimalChannels, minimalTiles = channels, tiles }(minimalChannels, minimalTiles)
-	minimalChannels, minimalTiles = 1, 1
+	defer func(channels, tiles int) { gradientChannels, minimalTiles = channels, tiles }(gradientChannels, minimalTiles)
+	gradientChannels, minimalTiles = 1, 1
 	p := NewPool(2)
 	defer p.Close()
 	untilSome(t, "no gradient was computed by minimal filtering", func(t *rapid.T) int {

@@ -17,6 +17,10 @@ type gradient struct {
 	flops int // of the direct form
 }
 
+// gradientChannels is the smallest number of channels of both operands for which staging takes less time than the products that are saved. Tests
+// lower it.
+var gradientChannels = 32
+
 const (
 	// gradientRows and gradientColumns limit the channels of a part, so that its part of the result stays in the L2 cache.
 	gradientRows, gradientColumns = 128, 256
@@ -30,7 +34,7 @@ const (
 func (c *Conv) planGradient() *gradient {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.Stored != (Stored{}) || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 ||
-		min(s.Batch, s.OutChannels) < minimalChannels {
+		min(s.Batch, s.OutChannels) < gradientChannels {
 		return nil
 	}
 	g := &gradient{}

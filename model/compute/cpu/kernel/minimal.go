@@ -25,7 +25,7 @@ type minimal struct {
 
 var (
 	// minimalChannels is the smallest number of channels for which the planes of tiles take less time than the products that they save. Tests lower both.
-	minimalChannels = 32
+	minimalChannels = 16
 	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time.
 	minimalTiles = 48
 )
@@ -118,7 +118,8 @@ func (w *minimal) plan(s *ConvSpec, y, x phaseTaps) error {
 type minimalTask struct {
 	*minimal
 	pool                *Pool
-	x, kernel, y, b     []float32
+	x, kernel, y        []float32
+	packed              *scratch // the kernel's factors
 	packing             bool
 	units, parts, group int // number of parts of the images, of their lines of tiles, and of the panels
 	panels              int
@@ -127,21 +128,29 @@ type minimalTask struct {
 var minimalTasks keep[minimalTask]
 
 func (w *minimal) run(p *Pool, x, kernel, y []float32) {
+	t := w.begin(p, x, kernel, y)
+	t.split()
+	units := t.units * t.parts * t.group
+	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
+	t.end()
+}
+
+// begin packs the kernel.
+func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 	t := minimalTasks.get()
-	*t = minimalTask{minimal: w, pool: p, x: x, kernel: kernel, y: y, packing: true}
+	*t = minimalTask{minimal: w, pool: p, x: x, kernel: kernel, y: y, packed: p.scratch.get(w.packed), packing: true}
 	t.panels = (int(w.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
 	if m := p.meter.Load(); m != nil {
 		m.FLOPs.Add(int64(w.flops))
 	}
-	packed := p.scratch.get(w.packed)
-	t.b = packed.data
 	units := len(w.classes) * t.panels
 	p.run(units, max(1, (1<<14)*units/w.packed), t)
 	t.packing = false
-	t.split()
-	units = t.units * t.parts * t.group
-	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
-	p.scratch.put(packed)
+	return t
+}
+
+func (t *minimalTask) end() {
+	t.pool.scratch.put(t.packed)
 	minimalTasks.put(t)
 }
 
@@ -152,7 +161,7 @@ const tileRows = 64
 func (t *minimalTask) split() {
 	tiles, threads := int(t.q.h*t.q.w), t.pool.threads
 	images := min(t.batch, (tileRows+tiles-1)/tiles)
-	t.units, t.parts, t.group = (t.batch+images-1)/images, 1, 1
+	t.units, t.group = (t.batch+images-1)/images, 1
 	t.parts = max(1, min(int(t.q.h), tiles/tileRows))
 	if want := threads * chunksPerThread; threads > 1 && t.units*t.parts < want {
 		t.group = evenGroups(t.units*t.parts, t.panels, want, threads)
@@ -162,19 +171,32 @@ func (t *minimalTask) split() {
 func (t *minimalTask) do(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		if t.packing {
-			k, p := i/t.panels, i%t.panels
-			v := &t.classes[k]
-			room := t.pool.scratch.get(4 * int(t.q.k) * int(C.tile_cols()))
-			C.pack_minimal(&t.q, &t.kernels[k].c, floats(t.kernel), floats(t.b[int(v.b)+p*int(v.panel):]), C.int64_t(p), floats(room.data))
-			t.pool.scratch.put(room)
+			t.pack(i/t.panels, i%t.panels)
 			continue
 		}
 		group, j, images := i%t.group, i/t.group%t.parts, i/(t.group*t.parts)
-		e := C.extent{w1: C.int64_t(len(t.classes)), i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units),
+		t.compute(C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units),
 			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group),
-			l0: C.int64_t(int(t.q.h) * j / t.parts), l1: C.int64_t(int(t.q.h) * (j + 1) / t.parts)}
-		room := t.pool.scratch.get(int(C.minimal_floats(&t.q, &e)))
-		C.convolve_minimal(&t.q, unsafe.SliceData(t.classes), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))
-		t.pool.scratch.put(room)
+			l0: t.q.h * C.int64_t(j) / C.int64_t(t.parts), l1: t.q.h * C.int64_t(j+1) / C.int64_t(t.parts)})
 	}
+}
+
+// part computes whole images.
+func (t *minimalTask) part(lo, hi, of int) {
+	t.compute(C.extent{i0: C.int64_t(lo * t.batch / of), i1: C.int64_t(hi * t.batch / of), p1: C.int64_t(t.panels), l1: t.q.h})
+}
+
+func (t *minimalTask) compute(e C.extent) {
+	e.w1 = C.int64_t(len(t.classes))
+	room := t.pool.scratch.get(int(C.minimal_floats(&t.q, &e)))
+	C.convolve_minimal(&t.q, unsafe.SliceData(t.classes), &e, floats(t.x), floats(t.packed.data), floats(t.y), floats(room.data))
+	t.pool.scratch.put(room)
+}
+
+// pack packs a panel of a class's kernel.
+func (t *minimalTask) pack(class, panel int) {
+	v, cols := &t.classes[class], int(C.tile_cols())
+	room := t.pool.scratch.get(4 * int(t.q.k) * cols)
+	C.pack_minimal(&t.q, &t.kernels[class].c, floats(t.kernel), floats(t.packed.data[int(v.b)+panel*int(v.panel):]), C.int64_t(panel), floats(room.data))
+	t.pool.scratch.put(room)
 }
