@@ -146,11 +146,13 @@ void convolve_windows(const windowed *q, const window *w, const extent *e, const
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units);
 
-// convolve_minimal computes classes [w0, w1) of the extent's tiles, in lines [l0, l1) of tiles; room holds minimal_floats.
-int64_t minimal_floats(const minimal *q, const extent *e);
-void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *x, const float *b, float *y, float *room);
+// stage_planes stages images [i0, i1) of an extent, whose lines [l0, l1) are those of tiles; room holds planes_floats, and line
+// a line of the staging. convolve_minimal computes the extent's classes [w0, w1) from the planes.
+int64_t planes_floats(const minimal *q, const extent *e);
+void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line);
+void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y);
 
-// pack_minimal packs panel p of a class's kernel for each point; room holds 4 * k * tile_cols() floats.
+// pack_minimal packs panel p of a class's kernel for each point; room holds 4 * BLOCK_K * tile_cols() floats.
 void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room);
 
 // minimal_correlate computes a part in y; room holds gradient_floats.

@@ -3,8 +3,10 @@ package kernel
 /*
 #cgo noescape convolve_minimal
 #cgo nocallback convolve_minimal
-#cgo noescape minimal_floats
-#cgo nocallback minimal_floats
+#cgo noescape stage_planes
+#cgo nocallback stage_planes
+#cgo noescape planes_floats
+#cgo nocallback planes_floats
 #cgo noescape pack_minimal
 #cgo nocallback pack_minimal
 #include "direct.h"
@@ -114,20 +116,26 @@ func (w *minimal) plan(s *ConvSpec, y, x phaseTaps) error {
 		unbounded(y.firstTap*ks.Spatial[0]+x.firstTap*ks.Spatial[1]), 0, false)
 }
 
-// minimalTask is a running convolution by minimal filtering.
+// minimalTask is a running convolution by minimal filtering. Either the whole kernel is packed first, and units of tiles stage their planes, or all planes
+// are staged first, and units of a class and a panel pack theirs, so that what is larger stays in a cache.
 type minimalTask struct {
 	*minimal
 	pool                *Pool
 	x, kernel, y        []float32
 	packed              *scratch // the kernel's factors
-	packing             bool
-	units, parts, group int // number of parts of the images, of their lines of tiles, and of the panels
+	planes              *scratch // of all images
+	first               bool     // packs or stages what all units read
+	units, parts, group int      // number of parts of the images, of their lines of tiles, and of the panels
 	panels              int
 }
 
 var minimalTasks keep[minimalTask]
 
 func (w *minimal) run(p *Pool, x, kernel, y []float32) {
+	if w.heavy() {
+		w.runPanels(p, x, kernel, y)
+		return
+	}
 	t := w.begin(p, x, kernel, y)
 	t.split()
 	units := t.units * t.parts * t.group
@@ -135,22 +143,53 @@ func (w *minimal) run(p *Pool, x, kernel, y []float32) {
 	t.end()
 }
 
-// begin packs the kernel.
-func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
+// heavy reports whether the kernel's factors take more memory than the planes of all images.
+func (w *minimal) heavy() bool {
+	e := w.all()
+	return w.packed > int(C.planes_floats(&w.q, &e))
+}
+
+func (w *minimal) all() C.extent {
+	return C.extent{i1: C.int64_t(w.batch), l1: w.q.h, w1: C.int64_t(len(w.classes))}
+}
+
+func (w *minimal) task(p *Pool, x, kernel, y []float32) *minimalTask {
 	t := minimalTasks.get()
-	*t = minimalTask{minimal: w, pool: p, x: x, kernel: kernel, y: y, packed: p.scratch.get(w.packed), packing: true}
+	*t = minimalTask{minimal: w, pool: p, x: x, kernel: kernel, y: y}
 	t.panels = (int(w.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
 	if m := p.meter.Load(); m != nil {
 		m.FLOPs.Add(int64(w.flops))
 	}
-	units := len(w.classes) * t.panels
-	p.run(units, max(1, (1<<14)*units/w.packed), t)
-	t.packing = false
 	return t
 }
 
+// begin packs the kernel.
+func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
+	t := w.task(p, x, kernel, y)
+	t.packed, t.first = p.scratch.get(w.packed), true
+	units := len(w.classes) * t.panels
+	p.run(units, max(1, (1<<14)*units/w.packed), t)
+	t.first = false
+	return t
+}
+
+// runPanels stages all planes first.
+func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
+	t, e := w.task(p, x, kernel, y), w.all()
+	t.planes, t.first = p.scratch.get(int(C.planes_floats(&w.q, &e))), true
+	p.run(w.batch, 1, t)
+	t.first = false
+	units := len(w.classes) * t.panels
+	p.runChunks(units, units, t)
+	t.end()
+}
+
 func (t *minimalTask) end() {
-	t.pool.scratch.put(t.packed)
+	for _, s := range [2]*scratch{t.packed, t.planes} {
+		if s != nil {
+			t.pool.scratch.put(s)
+		}
+	}
 	minimalTasks.put(t)
 }
 
@@ -170,33 +209,62 @@ func (t *minimalTask) split() {
 
 func (t *minimalTask) do(lo, hi int) {
 	for i := lo; i < hi; i++ {
-		if t.packing {
-			t.pack(i/t.panels, i%t.panels)
-			continue
+		switch {
+		case t.planes != nil && t.first:
+			e := t.all()
+			t.stage(&e, i, i+1, t.planes)
+		case t.planes != nil:
+			t.panel(i/t.panels, i%t.panels)
+		case t.first:
+			v := &t.classes[i/t.panels]
+			t.pack(i/t.panels, i%t.panels, t.packed.data[int(v.b)+i%t.panels*int(v.panel):])
+		default:
+			t.unit(i)
 		}
-		group, j, images := i%t.group, i/t.group%t.parts, i/(t.group*t.parts)
-		t.compute(C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units),
-			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group),
-			l0: t.q.h * C.int64_t(j) / C.int64_t(t.parts), l1: t.q.h * C.int64_t(j+1) / C.int64_t(t.parts)})
 	}
+}
+
+// unit computes tiles of some images, with the packed kernel.
+func (t *minimalTask) unit(i int) {
+	group, j, images := i%t.group, i/t.group%t.parts, i/(t.group*t.parts)
+	t.tiles(C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units),
+		p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group),
+		l0: t.q.h * C.int64_t(j) / C.int64_t(t.parts), l1: t.q.h * C.int64_t(j+1) / C.int64_t(t.parts)})
 }
 
 // part computes whole images.
 func (t *minimalTask) part(lo, hi, of int) {
-	t.compute(C.extent{i0: C.int64_t(lo * t.batch / of), i1: C.int64_t(hi * t.batch / of), p1: C.int64_t(t.panels), l1: t.q.h})
+	t.tiles(C.extent{i0: C.int64_t(lo * t.batch / of), i1: C.int64_t(hi * t.batch / of), p1: C.int64_t(t.panels), l1: t.q.h})
 }
 
-func (t *minimalTask) compute(e C.extent) {
+func (t *minimalTask) tiles(e C.extent) {
 	e.w1 = C.int64_t(len(t.classes))
-	room := t.pool.scratch.get(int(C.minimal_floats(&t.q, &e)))
-	C.convolve_minimal(&t.q, unsafe.SliceData(t.classes), &e, floats(t.x), floats(t.packed.data), floats(t.y), floats(room.data))
+	planes := t.pool.scratch.get(int(C.planes_floats(&t.q, &e)))
+	t.stage(&e, int(e.i0), int(e.i1), planes)
+	C.convolve_minimal(&t.q, unsafe.SliceData(t.classes), &e, floats(planes.data), floats(t.packed.data), floats(t.y))
+	t.pool.scratch.put(planes)
+}
+
+func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
+	line := t.pool.scratch.get(int(t.q.s.columns * t.q.s.c))
+	C.stage_planes(&t.q, e, C.int64_t(lo), C.int64_t(hi), floats(t.x), floats(planes.data), floats(line.data))
+	t.pool.scratch.put(line)
+}
+
+// panel computes a panel of a class for all images, with the staged planes.
+func (t *minimalTask) panel(class, panel int) {
+	v, e := t.classes[class], t.all()
+	room := t.pool.scratch.get(int(v.panel))
+	t.pack(class, panel, room.data)
+	e.w1, e.p0, e.p1 = 1, C.int64_t(panel), C.int64_t(panel+1)
+	v.b, v.panel = 0, 0
+	C.convolve_minimal(&t.q, &v, &e, floats(t.planes.data), floats(room.data), floats(t.y))
 	t.pool.scratch.put(room)
 }
 
 // pack packs a panel of a class's kernel.
-func (t *minimalTask) pack(class, panel int) {
-	v, cols := &t.classes[class], int(C.tile_cols())
-	room := t.pool.scratch.get(4 * int(t.q.k) * cols)
-	C.pack_minimal(&t.q, &t.kernels[class].c, floats(t.kernel), floats(t.packed.data[int(v.b)+panel*int(v.panel):]), C.int64_t(panel), floats(room.data))
+func (t *minimalTask) pack(class, panel int, to []float32) {
+	room := t.pool.scratch.get(4 * C.BLOCK_K * int(C.tile_cols()))
+	C.pack_minimal(&t.q, &t.kernels[class].c, floats(t.kernel), floats(to), C.int64_t(panel), floats(room.data))
 	t.pool.scratch.put(room)
 }

@@ -63,11 +63,10 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 }
 
 // Stages the planes of the extent's tiles: for each plane, a row of channels for each tile.
-static void ISA(stage_planes)(const minimal *q, const extent *e, const float *x, float *room)
+static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
 {
 	int64_t c = q->s.c, lines = e->l1 - e->l0, size = (e->i1 - e->i0) * lines * q->w * c;
-	float *line = room + q->yplanes * q->xplanes * size;
-	for (int64_t i = e->i0; i < e->i1; i++)
+	for (int64_t i = i0; i < i1; i++)
 		for (int64_t a = 0; a < q->yplanes; a++)
 			for (int64_t l = e->l0; l < e->l1; l++) {
 				ISA(plane_line)(q, x + i * q->s.batch, q->y[a].first + 2 * q->ymove * l, q->y[a].differs, line);
@@ -117,30 +116,31 @@ static void ISA(minimal_panel)(const minimal *q, const minimal_class *w, const e
 	}
 }
 
-static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *x, const float *b, float *y, float *room)
+static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y)
 {
-	ISA(stage_planes)(q, e, x, room);
 	for (int64_t i = e->w0; i < e->w1; i++)
 		for (int64_t p = e->p0; p < e->p1; p++)
-			ISA(minimal_panel)(q, &w[i], e, p, b, y, room);
+			ISA(minimal_panel)(q, &w[i], e, p, b, y, planes);
 }
 
-// Packs the taps in room, and from them the factors of each point.
+// Packs a panel of the factors of each point, a block of channels of a pair of taps at a time, whose four taps are packed in room.
 static void ISA(pack_minimal)(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
 {
-	ISA(pack_panels)(kernel, b, room - p * kernel->k * COLS, p, p + 1);
-	int64_t size = q->s.c * COLS, xtaps = 2 * q->xpairs, all = q->k * COLS;
-	for (int64_t ty = 0; ty < q->ypairs; ty++)
-		for (int64_t tx = 0; tx < q->xpairs; tx++) {
-			const float *low = room + (ty * xtaps + tx) * size, *high = low + q->ypairs * xtaps * size;
-			float *at = to + (ty * q->xpairs + tx) * size;
-			for (int64_t i = 0; i < size; i += VL) {
-				vf s = *(const vf *)(low + i), t = *(const vf *)(low + q->xpairs * size + i);
-				vf u = *(const vf *)(high + i), v = *(const vf *)(high + q->xpairs * size + i);
-				float *o = at + i;
-				*(vf *)o = (s + t) + (u + v), *(vf *)(o + all) = s + u, *(vf *)(o + 2 * all) = -(t + v);
-				*(vf *)(o + 3 * all) = s + t, *(vf *)(o + 4 * all) = s, *(vf *)(o + 5 * all) = -t;
-				*(vf *)(o + 6 * all) = -(u + v), *(vf *)(o + 7 * all) = -u, *(vf *)(o + 8 * all) = v;
+	int64_t c = q->s.c, all = q->k * COLS, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs;
+	for (int64_t t = 0; t < q->ypairs * q->xpairs; t++)
+		for (int64_t k = 0; k < c; k += BLOCK_K) {
+			int64_t kc = c - k < BLOCK_K ? c - k : BLOCK_K, size = kc * COLS;
+			for (int64_t j = 0; j < 4; j++) {
+				int64_t tap = (t / q->xpairs + j / 2 * q->ypairs) * xtaps + t % q->xpairs + j % 2 * q->xpairs;
+				ISA(pack)(&kernel->b, b, p * COLS, cols, COLS, tap * c + k, kc, room + j * size);
+			}
+			float *o = to + (t * c + k) * COLS;
+			for (int64_t i = 0; i < size; i += VL, o += VL) {
+				vf s = *(const vf *)(room + i), v = *(const vf *)(room + size + i);
+				vf u = *(const vf *)(room + 2 * size + i), w = *(const vf *)(room + 3 * size + i);
+				*(vf *)o = (s + v) + (u + w), *(vf *)(o + all) = s + u, *(vf *)(o + 2 * all) = -(v + w);
+				*(vf *)(o + 3 * all) = s + v, *(vf *)(o + 4 * all) = s, *(vf *)(o + 5 * all) = -v;
+				*(vf *)(o + 6 * all) = -(u + w), *(vf *)(o + 7 * all) = -u, *(vf *)(o + 8 * all) = w;
 			}
 		}
 }

@@ -48,7 +48,8 @@ typedef struct {
 	void (*half_block_rows)(const product *, part *, const half_tiles *, const half *, const float *, float *, half *);
 	void (*correlate_tiled)(const correlated *, const correlation_part *, const half_tiles *, const float *, const float *, float *, float *);
 	int64_t (*tiled_floats)(const correlated *, const correlation_part *);
-	void (*convolve_minimal)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *, float *);
+	void (*stage_planes)(const minimal *, const extent *, int64_t, int64_t, const float *, float *, float *);
+	void (*convolve_minimal)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *);
 	void (*pack_minimal)(const minimal *, const product *, const float *, float *, int64_t, float *);
 	int64_t (*gradient_floats)(const minimal_gradient *, const gradient_part *);
 	void (*minimal_correlate)(const minimal_gradient *, const gradient_part *, const float *, const float *, float *, float *);
@@ -160,14 +161,19 @@ void half_pack_panels(const product *q, const float *b, float *to, int64_t i, in
 	set->half_pack_panels(q, b, to, i, units);
 }
 
-int64_t minimal_floats(const minimal *q, const extent *e)
+int64_t planes_floats(const minimal *q, const extent *e)
 {
-	return (e->i1 - e->i0) * (e->l1 - e->l0) * q->w * q->yplanes * q->xplanes * q->s.c + q->s.columns * q->s.c;
+	return (e->i1 - e->i0) * (e->l1 - e->l0) * q->w * q->yplanes * q->xplanes * q->s.c;
 }
 
-void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *x, const float *b, float *y, float *room)
+void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
 {
-	set->convolve_minimal(q, w, e, x, b, y, room);
+	set->stage_planes(q, e, i0, i1, x, room, line);
+}
+
+void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y)
+{
+	set->convolve_minimal(q, w, e, planes, b, y);
 }
 
 void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
