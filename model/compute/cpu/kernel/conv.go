@@ -95,14 +95,22 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 		return nil, err
 	}
 	c.kernel = c.planCorrelation(halfNone, 1)
-	if err := c.halve(); err != nil {
+	if c.minimal, err = c.planMinimal(); err != nil {
 		return nil, err
 	}
-	if c.float() {
-		c.minimal, err = c.planMinimal()
-		c.gradient = c.planGradient()
+	c.gradient = c.planGradient()
+	return c, c.halve()
+}
+
+// minimalGain is the assumed speed of minimal filtering, relative to other float32 kernels.
+const minimalGain = 1.5
+
+// floatSpeed returns the assumed speed in float32, relative to that without minimal filtering.
+func (c *Conv) floatSpeed() float64 {
+	if c.minimal != nil || c.gradient != nil {
+		return minimalGain
 	}
-	return c, err
+	return 1
 }
 
 // halve multiplies as bfloat16 if the operands allow it and it is faster.
@@ -114,29 +122,23 @@ func (c *Conv) halve() error {
 	set, parts := c.spec.Operands.set()
 	if set != halfNone {
 		direct, err := c.planWindows(nil, set, parts)
-		if direct != nil || err != nil {
-			c.direct, c.kernel = direct, nil
+		var kernel *correlation
+		if direct == nil {
+			kernel = c.planCorrelation(set, parts)
+		}
+		if err != nil || direct != nil || kernel != nil {
+			c.direct, c.kernel, c.minimal, c.gradient = direct, kernel, nil, nil
 			return err
 		}
-		if kernel := c.planCorrelation(set, parts); kernel != nil {
-			c.direct, c.kernel = nil, kernel
-			return nil
-		}
 	}
-	if !halfPays(set, parts, c.direct != nil || c.kernel != nil || c.fewRead(), products...) {
+	if halfSpeedup(set, parts, c.direct != nil || c.kernel != nil || c.fewRead(), products...) <= c.floatSpeed() {
 		return nil
 	}
-	c.direct, c.kernel = nil, nil
+	c.direct, c.kernel, c.minimal, c.gradient = nil, nil, nil, nil
 	for _, q := range products {
 		q.halve(set, parts)
 	}
 	return nil
-}
-
-// float reports whether the convolution multiplies in float32.
-func (c *Conv) float() bool {
-	set, _ := c.spec.Operands.set()
-	return set == halfNone
 }
 
 // complete fills in defaults and validates the spec.
@@ -444,7 +446,7 @@ func gcd(a, b int) int {
 // Narrows reports which operands may be stored as bfloat16 without costing time: those that are staged or packed, not read in place.
 func (c *Conv) Narrows() Stored {
 	switch {
-	case c.spec.Groups*c.spec.BatchGroups > 1:
+	case c.spec.Groups*c.spec.BatchGroups > 1 || c.minimal != nil || c.gradient != nil:
 		return Stored{}
 	case c.direct != nil:
 		return Stored{true, c.direct.pairs == nil && c.direct.q.far == 0}

@@ -52,7 +52,7 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		return nil
 	}
 	tiled := half != halfNone && C.half_strips(C.int(half)) != 0 && C.tile_cols()%16 == 0 && n%16 == 0 && s.Batch%16 == 0 && w <= halfBlock &&
-		stripsPay(16, C.HALF_PAIRS, s.Batch, n, parts)
+		stripsPay(16, C.HALF_PAIRS, s.Batch, n, parts, c.floatSpeed())
 	if !tiled && (half == halfAMX || parts > 1 || half != halfNone && w%2 != 0) {
 		return nil
 	}

@@ -142,11 +142,19 @@ func pairCost(o *C.operand) float64 {
 	return farPairsCost
 }
 
-// halfPays reports whether a set computes products faster than the float32 kernels, which may read one operand in place. Work is
-// counted in float32 multiplications of whole tiles.
+// halfPays reports whether a set computes products faster than the float32 kernels, which may read one operand in place.
 func halfPays(set, parts int, inPlace bool, products ...*product) bool {
-	if set == halfNone || forcedHalf.Load() != 0 {
-		return set != halfNone
+	return halfSpeedup(set, parts, inPlace, products...) > 1
+}
+
+// halfSpeedup returns the assumed speed of a set relative to the float32 kernels for products: 0 without a set, infinity if it is forced. Work is
+// counted in float32 multiplications of whole tiles.
+func halfSpeedup(set, parts int, inPlace bool, products ...*product) float64 {
+	switch {
+	case set == halfNone:
+		return 0
+	case forcedHalf.Load() != 0:
+		return math.Inf(1)
 	}
 	var wide, narrow float64
 	for _, q := range products {
@@ -160,7 +168,7 @@ func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 		multiplying := whole(q.c.m, int(C.half_unit(C.int(set)))) * whole(q.c.n, C.HALF_COLS/2) * whole(q.c.k, C.HALF_STEP) / halfGain[set]
 		narrow += float64(parts)*packing + float64(2*parts-1)*multiplying + storeCost*m*n
 	}
-	return narrow < wide
+	return wide / narrow
 }
 
 // chooseHalf returns the fastest set that passes its test.

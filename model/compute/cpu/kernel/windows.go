@@ -86,7 +86,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		return nil, nil
 	}
 	if w.q.side != 0 {
-		if w.q.steps = C.int64_t(w.step()); !stripsPay(int(w.q.side), int(w.q.steps), c.leastOutputs(), s.OutChannels, parts) {
+		if w.q.steps = C.int64_t(w.step()); !stripsPay(int(w.q.side), int(w.q.steps), c.leastOutputs(), s.OutChannels, parts, c.floatSpeed()) {
 			w.q.side = 0
 		}
 	}
@@ -164,8 +164,8 @@ func (w *windows) step() int {
 const stripGain, lowStripGain = 6, 4
 
 // stripsPay reports whether strips of so many windows, in steps of so many pairs, compute an image's outputs per class times columns faster than
-// float32, with a product for each of their parts' terms.
-func stripsPay(side, steps, outputs, columns, parts int) bool {
+// float32, which has that speed relative to windows, with a product for each of their parts' terms.
+func stripsPay(side, steps, outputs, columns, parts int, floatSpeed float64) bool {
 	if steps == 0 {
 		return false
 	}
@@ -178,7 +178,7 @@ func stripsPay(side, steps, outputs, columns, parts int) bool {
 	}
 	filled := float64(outputs*columns) / float64(roundUp(outputs, side)*roundUp(columns, C.HALF_COLS))
 	short := float64(C.HALF_PAIRS+steps) / (2 * C.HALF_PAIRS)
-	return forcedHalf.Load() != 0 || gain*filled*short > halfMargin*float64(2*parts-1)
+	return forcedHalf.Load() != 0 || gain*filled*short > halfMargin*float64(2*parts-1)*floatSpeed
 }
 
 // leastOutputs returns the smallest number of outputs of an image that use the same taps.
