@@ -147,8 +147,7 @@ static void ISA(pack_minimal)(const minimal *q, const product *kernel, const flo
 
 // ---- gradients for kernels ----
 
-// Writes n channels of a factor, which is at so many corners, to panels of width channels, panel floats apart. Copies are of whole vectors: what they
-// write after a panel's channels is overwritten by the next tile.
+// Writes n channels of a factor, which is at so many corners, to panels of width channels, panel floats apart, in whole vectors.
 #define FACTOR_ROW(corners, SUM)                                                                                                      \
 	static void ISA(factor_row_##corners)(const float *const *corner, float sign, int64_t n, int64_t width, int64_t panel, float *to) \
 	{                                                                                                                             \
@@ -164,9 +163,9 @@ FACTOR_ROW(1, v[0])
 FACTOR_ROW(2, v[0] + sign * v[1])
 FACTOR_ROW(4, (v[0] + sign * v[1]) + sign * (v[2] + sign * v[3]))
 
-// Stages a factor of tiles [t0, t1) and channels [n0, n1) in panels. zeros holds as many zeros as there are channels.
+// Stages a factor of tiles [t0, t1) and channels [n0, n1) in panels, whose tiles are pitch floats apart. zeros holds as many zeros as there are channels.
 static void ISA(stage_factor)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
-	const int64_t *factor, const int64_t *pair, int64_t width, int64_t panel, const float *zeros, float *to)
+	const int64_t *factor, const int64_t *pair, int64_t width, int64_t pitch, int64_t panel, const float *zeros, float *to)
 {
 	int64_t step[2] = {o->other[0][factor[0]], o->other[1][factor[1]]}, x0 = o->first[1][factor[1]][pair[1]];
 	int64_t many = (step[0] ? 2 : 1) * (step[1] ? 2 : 1);
@@ -175,7 +174,7 @@ static void ISA(stage_factor)(const minimal_gradient *q, const factored *o, cons
 		const float *image = x + line / q->h * o->batch + n0, *lines[2];
 		for (int k = 0; k < 2; k++, y += step[0])
 			lines[k] = y >= 0 && y < o->extent[0] ? image + y * o->stride[0] : 0;
-		for (t += end - j; j < end; j++, to += width) {
+		for (t += end - j; j < end; j++, to += pitch) {
 			const float *corner[4];
 			int64_t at = x0 + j * o->step[1], next = at + step[1], in = at >= 0 && at < o->extent[1], also = next >= 0 && next < o->extent[1];
 			corner[0] = lines[0] && in ? lines[0] + at * o->stride[1] : zeros;
@@ -196,9 +195,10 @@ static void ISA(stage_factor)(const minimal_gradient *q, const factored *o, cons
 	}
 }
 
-// The layout of what a part stages: the operands with the rows and with the columns of tiles of the result.
+// The layout of what a part stages: the operand with the rows of tiles of the result as one panel, whose pitch spreads it over the sets of a cache, and
+// the one with their columns in panels.
 typedef struct {
-	int64_t rows, cols, height, tiles, rpanel, cpanel, zeros;
+	int64_t rows, cols, height, tiles, pitch, cpanel, zeros;
 } ISA(gradient_layout);
 
 static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, const gradient_part *p)
@@ -206,14 +206,14 @@ static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, c
 	int64_t i = p->i1 - p->i0, j = p->j1 - p->j0, tiles = p->t1 - p->t0 < TILES ? p->t1 - p->t0 : TILES;
 	ISA(gradient_layout) l = {.rows = q->swapped ? j : i, .cols = q->swapped ? i : j, .tiles = tiles};
 	l.height = ISA(height)(l.rows);
-	l.rpanel = ISA(aligned)(tiles * l.height + VL), l.cpanel = tiles * COLS, l.zeros = ISA(aligned)(i > j ? i : j);
+	l.pitch = ISA(aligned)(l.rows) + 4, l.cpanel = tiles * COLS, l.zeros = ISA(aligned)(i > j ? i : j);
 	return l;
 }
 
 static int64_t ISA(gradient_floats)(const minimal_gradient *q, const gradient_part *p)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	return l.zeros + (l.rows + l.height - 1) / l.height * l.rpanel + (l.cols + COLS - 1) / COLS * l.cpanel;
+	return l.zeros + ISA(aligned)(l.tiles * l.pitch + VL) + (l.cols + COLS - 1) / COLS * l.cpanel;
 }
 
 // Adds the products of staged factors to the taps that contain them.
@@ -224,9 +224,9 @@ static void ISA(gradient_products)(const minimal_gradient *q, const ISA(gradient
 	for (int64_t j = 0; j < l->cols; j += COLS)
 		for (int64_t i = 0; i < l->rows; i += l->height) {
 			int64_t height = l->rows - i < l->height ? l->rows - i : l->height, width = l->cols - j < COLS ? l->cols - j : COLS;
-			const float *a = rows + i / l->height * l->rpanel, *b = cols + j / COLS * l->cpanel;
+			const float *a = rows + i, *b = cols + j / COLS * l->cpanel;
 			float __attribute__((aligned(64))) sum[ROWS * COLS];
-			ISA(correlation_tile)(0, &r, 1, a, height, l->height, b, COLS, COLS, sum, COLS, 0);
+			ISA(correlation_tile)(0, &r, 1, a, height, l->pitch, b, COLS, COLS, sum, COLS, 0);
 			for (int64_t dy = factor[0] == HIGH_TAP; dy <= (factor[0] != LOW_TAP); dy++)
 				for (int64_t dx = factor[1] == HIGH_TAP; dx <= (factor[1] != LOW_TAP); dx++) {
 					float *to = y + dy * q->apart[0] + dx * q->apart[1] + i * q->srow + j;
@@ -239,19 +239,19 @@ static void ISA(gradient_products)(const minimal_gradient *q, const ISA(gradient
 static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	float *rows = room + l.zeros, *cols = rows + (l.rows + l.height - 1) / l.height * l.rpanel;
+	float *rows = room + l.zeros, *cols = rows + ISA(aligned)(l.tiles * l.pitch + VL);
 	memset(room, 0, 4 * l.zeros);
 	y += q->swapped ? p->j0 * q->srow + p->i0 : p->i0 * q->srow + p->j0;
 	for (int64_t t = p->t0; t < p->t1; t += TILES) {
 		int64_t end = t + TILES < p->t1 ? t + TILES : p->t1;
 		for (int64_t u = 0; u < POINTS; u++) {
 			const int64_t factor[2] = {u / FACTORS, u % FACTORS}, none[2] = {0, 0};
-			ISA(stage_factor)(q, &q->v, v, t, end, p->j0, p->j1, factor, none, q->swapped ? l.height : COLS, q->swapped ? l.rpanel : l.cpanel,
+			ISA(stage_factor)(q, &q->v, v, t, end, p->j0, p->j1, factor, none, q->swapped ? l.rows : COLS, q->swapped ? l.pitch : COLS, l.cpanel,
 				room, q->swapped ? rows : cols);
 			for (int64_t ty = 0; ty < q->pairs[0]; ty++)
 				for (int64_t tx = 0; tx < q->pairs[1]; tx++) {
 					const int64_t pair[2] = {ty, tx};
-					ISA(stage_factor)(q, &q->x, x, t, end, p->i0, p->i1, factor, pair, q->swapped ? COLS : l.height, q->swapped ? l.cpanel : l.rpanel,
+					ISA(stage_factor)(q, &q->x, x, t, end, p->i0, p->i1, factor, pair, q->swapped ? COLS : l.rows, q->swapped ? COLS : l.pitch, l.cpanel,
 						room, q->swapped ? cols : rows);
 					ISA(gradient_products)(q, &l, end - t, factor, y + ty * q->tap[0] + tx * q->tap[1], t > p->t0 || u > 0, rows, cols);
 				}
