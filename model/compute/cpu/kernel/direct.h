@@ -54,6 +54,7 @@ typedef struct {
 	int64_t ahead;                             // the first tile of a panel fetches what the run says
 	int64_t add;                               // outputs are added to their existing values
 	int64_t pitch;                             // floats, or pairs, of a staged line
+	int64_t eights;                            // it is computed with vectors of 8 floats although those of 16 are in use; see halves_vectors
 } windowed;
 
 // One dimension of a plane of a minimal convolution: its values, or the differences from those move positions on, at first, first + 2*move, …
@@ -129,6 +130,7 @@ typedef struct {
 	int64_t tiled, parts; // it multiplies tiles, of operands with so many parts
 	int64_t panels; // images are staged in panels of as many channels as a tile reads, otherwise in lines, whose rows are all adjacent
 	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions, and of a tile's rows
+	int64_t eights; // see windowed
 } correlated;
 
 // Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v; n0 is the start of a panel.
@@ -173,4 +175,7 @@ int correlates_in_place(const correlated *q);
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1);
 
 int vector_floats(void);
+
+// halves_vectors reports whether the processor computes each vector of 16 floats as two of 8, so that the latter suit few channels better: AMD's Zen 4.
+int halves_vectors(void);
 #endif

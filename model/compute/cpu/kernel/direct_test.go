@@ -189,6 +189,8 @@ func TestConvPairs(t *testing.T) {
 	if vectorFloats() < 16 {
 		t.Skip("no vectors of 16 floats")
 	}
+	defer func(halves bool) { halvesVectors = halves }(halvesVectors)
+	halvesVectors = false
 	untilSome(t, "no outputs were computed in pairs", func(t *rapid.T) int {
 		s := drawImages(t, []int{2, 3, 4, 5})
 		s.OutChannels, s.KernelDilation[1] = rapid.IntRange(5, 8).Draw(t, "channels"), 1
@@ -200,6 +202,23 @@ func TestConvPairs(t *testing.T) {
 			t.Errorf("%+v is not computed in pairs: %v", s, err)
 		}
 	}
+}
+
+// TestConvEights checks few channels with vectors of 8 floats while those of 16 are in use.
+func TestConvEights(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	if vectorFloats() < 16 {
+		t.Skip("no vectors of 16 floats")
+	}
+	defer func(halves bool) { halvesVectors = halves }(halvesVectors)
+	halvesVectors = true
+	for _, channels := range []int{3, 8} {
+		checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
+			s.InChannels, s.OutChannels, s.In[1] = rapid.SampledFrom([]int{1, 3, 8}).Draw(t, "in"), channels, rapid.IntRange(8, 40).Draw(t, "columns")
+		}, func(c *Conv) bool { return c.direct != nil && c.direct.q.eights == 1 })
+	}
+	checkCorrelation(t, p, Exact, func(t *rapid.T, s *ConvSpec) { s.OutChannels = 3 }, func(c *Conv) bool { return c.kernel != nil && c.kernel.q.eights == 1 })
 }
 
 // TestConvCorrelation checks gradients for kernels that are summed image by image.
@@ -441,7 +460,7 @@ func TestConvMinimal(t *testing.T) {
 // drawMinimal changes a convolution so that pairs of outputs share a value of each pair of taps.
 func drawMinimal(t *rapid.T, s *ConvSpec) {
 	pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
-	s.InChannels, s.OutChannels, s.Stored = pick("channels", 16, 32, 48), pick("output channels", 16, 32, 80), Stored{}
+	s.InChannels, s.OutChannels, s.Stored = pick("channels", 3, 8, 16, 36, 48), pick("output channels", 16, 32, 80), Stored{}
 	for d := range 2 {
 		outputs := 2 * rapid.IntRange(1, 6).Draw(t, "outputs")
 		s.Stride[d], s.InDilation[d], s.KernelDilation[d] = 1, 1, 1

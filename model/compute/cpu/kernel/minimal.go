@@ -36,8 +36,7 @@ var (
 func (c *Conv) planMinimal() (*minimal, error) {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.Stored != (Stored{}) || s.InStrides.Channel != 1 || s.OutStrides.Channel != 1 ||
-		s.InStrides.Spatial[1] != s.InChannels || s.InChannels%vectorFloats() != 0 || s.OutChannels%vectorFloats() != 0 ||
-		s.InChannels < minimalChannels || s.OutChannels < minimalChannels {
+		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 || min(s.InChannels, s.OutChannels) < minimalChannels {
 		return nil, nil
 	}
 	w := &minimal{batch: s.Batch}

@@ -43,11 +43,14 @@ typedef void (*ISA(minimal_tile))(const run *, int64_t, const float *, int64_t, 
 #define BOTH(rows) {ISA(minimal_##rows##_1), ISA(minimal_##rows##_2)},
 static const ISA(minimal_tile) ISA(minimal_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
-// to = x - y for n floats, a multiple of a vector.
+// to = x - y for n floats.
 static inline void ISA(differ)(const float *x, const float *y, int64_t n, float *to)
 {
-	for (int64_t i = 0; i < n; i += VL)
+	int64_t i = 0;
+	for (; i + VL <= n; i += VL)
 		*(vf *)(to + i) = *(const vf *)(x + i) - *(const vf *)(y + i);
+	if (i < n)
+		ISA(store_first)(to + i, ISA(load_first)(x + i, n - i) - ISA(load_first)(y + i, n - i), n - i);
 }
 
 // Stages line y of an image, or its differences from line y + ymove.

@@ -93,6 +93,25 @@ int select_set(int number)
 	return number;
 }
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+// The kernels of a plan.
+static inline const kernels *kernels_of(int64_t eights) { return eights && set == &set_avx512 ? &set_avx2 : set; }
+
+int halves_vectors(void)
+{
+	unsigned a, b, c, d;
+	__builtin_cpu_init();
+	if (!__builtin_cpu_is("amd") || !__get_cpuid(1, &a, &b, &c, &d))
+		return 0;
+	return (a >> 8 & 15) + (a >> 20 & 255) == 25;
+}
+#else
+static inline const kernels *kernels_of(int64_t eights) { return set; }
+int halves_vectors(void) { return 0; }
+#endif
+
 __attribute__((constructor)) static void choose(void)
 {
 	select_set(best_set());
@@ -149,7 +168,7 @@ void convolve_windows(const windowed *q, const window *w, const extent *e, const
 	const half_tiles *t = q->side ? half_tiles_of(q->half) : 0;
 	if (t)
 		t->begin(q->side, q->steps);
-	set->convolve_windows(q, w, e, t, x, b, y, room);
+	kernels_of(q->eights)->convolve_windows(q, w, e, t, x, b, y, room);
 	if (t)
 		t->end();
 }
@@ -193,7 +212,7 @@ void pack_few(const product *q, const window *w, const float *b, float *to, int6
 void correlate(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
 {
 	if (!q->tiled) {
-		set->correlate(q, p, x, v, sums, room);
+		kernels_of(q->eights)->correlate(q, p, x, v, sums, room);
 		return;
 	}
 	const half_tiles *t = half_tiles_of(q->half);
@@ -202,11 +221,11 @@ void correlate(const correlated *q, const correlation_part *p, const float *x, c
 	t->end();
 }
 
-int correlates_in_place(const correlated *q) { return set->correlates_in_place(q); }
+int correlates_in_place(const correlated *q) { return kernels_of(q->eights)->correlates_in_place(q); }
 
 int64_t correlate_floats(const correlated *q, const correlation_part *p)
 {
-	return q->tiled ? set->tiled_floats(q, p) : set->correlate_floats(q, p);
+	return q->tiled ? set->tiled_floats(q, p) : kernels_of(q->eights)->correlate_floats(q, p);
 }
 
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)

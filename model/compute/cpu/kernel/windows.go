@@ -85,6 +85,9 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
 		return nil, nil
 	}
+	if halvesVectors && vectorFloats() == 16 && half == halfNone && w.q.far == 0 && (s.OutChannels == 8 && s.OutStrides.Channel == 1 && w.lines() || w.q.few == 1 && s.InChannels <= 8) {
+		w.q.eights = 1
+	}
 	if w.q.side != 0 {
 		if w.q.steps = C.int64_t(w.step()); !stripsPay(int(w.q.side), int(w.q.steps), c.leastOutputs(), s.OutChannels, parts, c.floatSpeed()) {
 			w.q.side = 0
@@ -211,6 +214,19 @@ func (c *Conv) strip(half int) int {
 	}
 	return side
 }
+
+// lines reports whether the lines of all classes of outputs are long enough to be computed line by line.
+func (w *windows) lines() bool {
+	for i := range w.list {
+		if w.list[i].w < C.LINE {
+			return false
+		}
+	}
+	return true
+}
+
+// halvesVectors is whether few channels are computed with vectors of 8 floats even if those of 16 are in use. Tests change it.
+var halvesVectors = C.halves_vectors() != 0
 
 // vectorFloats returns the number of floats in a vector of the instruction set in use.
 func vectorFloats() int { return int(C.vector_floats()) }
