@@ -53,6 +53,16 @@ static inline void ISA(differ)(const float *x, const float *y, int64_t n, float 
 		ISA(store_first)(to + i, ISA(load_first)(x + i, n - i) - ISA(load_first)(y + i, n - i), n - i);
 }
 
+// to = x for n floats.
+static inline void ISA(repeat)(const float *x, int64_t n, float *to)
+{
+	int64_t i = 0;
+	for (; i + VL <= n; i += VL)
+		*(vf *)(to + i) = *(const vf *)(x + i);
+	if (i < n)
+		ISA(store_first)(to + i, ISA(load_first)(x + i, n - i), n - i);
+}
+
 // Stages line y of an image, or its differences from line y + ymove.
 static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t differs, float *to)
 {
@@ -80,7 +90,7 @@ static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int
 						if (q->x[b].differs)
 							ISA(differ)(from, from + q->xmove * c, c, to);
 						else
-							memcpy(to, from, 4 * c);
+							ISA(repeat)(from, c, to);
 				}
 			}
 }
