@@ -499,3 +499,47 @@ func TestConvMinimalGradient(t *testing.T) {
 		return checkGuarded(t, p, kernelGradient(s), func(c *Conv) bool { return c.gradient != nil })
 	})
 }
+
+// TestConvMinimalError compares the errors of minimal filtering and of sums of all products, both relative to float64, for normally distributed values.
+func TestConvMinimalError(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	layer := nhwc(4, 32, 64, 128, 4, 2, 1)
+	for _, l := range []struct {
+		spec  ConvSpec
+		limit float64 // of the ratio of mean squared errors' roots
+	}{{layer, 1.5}, {inputGradient(layer), 1.5}, {kernelGradient(layer), 3}} {
+		c, err := PlanConv(l.spec)
+		if err != nil || c.floatSpeed() == 1 {
+			t.Fatalf("%+v is not computed by minimal filtering: %v", l.spec, err)
+		}
+		direct := *c
+		direct.minimal, direct.gradient = nil, nil
+		r := rand.New(rand.NewPCG(1, 2))
+		normal := func(n int) []float32 {
+			v := make([]float32, n)
+			for i := range v {
+				v[i] = float32(r.NormFloat64())
+			}
+			return v
+		}
+		x, w, sums := normal(c.reach[0]), normal(c.reach[1]), [2][]float32{make([]float32, c.reach[2]), make([]float32, c.reach[2])}
+		c.Run(p, x, w, sums[0])
+		direct.Run(p, x, w, sums[1])
+		var squares [2]float64
+		s := c.spec
+		for range 1000 {
+			b, o, y, z := r.IntN(s.Batch), r.IntN(s.OutChannels), r.IntN(c.out[0]), r.IntN(c.out[1])
+			want, _ := naiveConv(s, x, w, b, o, []int{y, z})
+			for i, sum := range sums {
+				d := float64(sum[b*s.OutStrides.Batch+o*s.OutStrides.Channel+y*s.OutStrides.Spatial[0]+z*s.OutStrides.Spatial[1]]) - want
+				squares[i] += d * d
+			}
+		}
+		if ratio := math.Sqrt(squares[0] / squares[1]); !(ratio <= l.limit) {
+			t.Errorf("errors are %.2f times those of sums of all products, at most %g are expected: %+v", ratio, l.limit, s)
+		} else {
+			t.Logf("errors are %.2f times those of sums of all products", ratio)
+		}
+	}
+}
