@@ -111,7 +111,7 @@ typedef struct {
 	int64_t tap[2], apart[2], srow; // strides of the result: of taps, of the two taps of a pair, and of a tile's rows
 } minimal_gradient;
 
-// Part of such a gradient: tiles [t0, t1) of all images, channels [i0, i1) of x and [j0, j1) of v, of the result's first sum or added to it.
+// Part of such a gradient: tiles [t0, t1) of all images, channels [i0, i1) of x and [j0, j1) of v.
 typedef struct {
 	int64_t t0, t1, i0, i1, j0, j1;
 } gradient_part;
