@@ -131,6 +131,9 @@ func (s *Sweeps) say(id string, err error) {
 // advance takes the next step of a sweep if a device is free: it evaluates a finished run, because choices depend on it, resumes an
 // interrupted one, or queues a planned one. A run that a user stopped waits for the user.
 func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
+	s.mu.Lock()
+	evaluating := s.evaluating[saved.ID] != "" // read before the board, which then has the result of an evaluation that has ended
+	s.mu.Unlock()
 	b, err := s.board(ctx, saved.Plan)
 	if err != nil {
 		return err
@@ -138,9 +141,6 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	if b.Over() {
 		return s.rest(saved)
 	}
-	s.mu.Lock()
-	evaluating := s.evaluating[saved.ID] != ""
-	s.mu.Unlock()
 	for _, item := range b.Items {
 		if item.Next(server, evaluating, 0) == sweep.Measure && s.room(b, evalEngine, evaluating) {
 			s.evaluate(ctx, saved.ID, item)
