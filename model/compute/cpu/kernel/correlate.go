@@ -66,9 +66,7 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: C.int64_t(parts),
 	}
-	if halvesVectors && vectorFloats() == 16 && half == halfNone && n <= C.FEW_COLS {
-		t.q.eights = 1
-	}
+	t.q.eights = bit(usesEights(half) && n <= C.FEW_COLS)
 	switch t.orient(n, rows); {
 	case tiled:
 		t.q.tiled, t.q.swapped = 1, 0

@@ -78,29 +78,10 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group,         \
 		int64_t ar, int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                          \
 	{                                                                                                                           \
-		vf acc[rows][vectors];                                                                                              \
-		UNROLL for (int i = 0; i < rows; i++)                                                                               \
-			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
-				acc[i][j] = (vf){0};                                                                                \
 		UNROLL for (int i = 0; i < rows; i++)                                                                               \
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
 				__builtin_prefetch(c + row[i] + j * VL, 1);                                                         \
-		for (; runs > 0; runs--, r++) {                                                                                     \
-			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                  \
-			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
-				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                         \
-			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                               \
-				V v[vectors];                                                                                       \
-				UNROLL for (int j = 0; j < vectors; j++)                                                            \
-					v[j] = LOAD(y + j * VL);                                                                    \
-				FETCH(vectors)                                                                                      \
-				UNROLL for (int i = 0; i < rows; i++)                                                               \
-					UNROLL for (int j = 0; j < vectors; j++)                                                    \
-						acc[i][j] = TIMES(acc[i][j], g[i / GROUP] + i % GROUP * ar, v[j]);                  \
-				UNROLL for (int i = 0; i < rows; i += GROUP)                                                        \
-					g[i / GROUP] += ak;                                                                         \
-			}                                                                                                           \
-		}                                                                                                                   \
+		RUNS_SUM(rows, vectors, GROUPED, FETCH, V, LOAD, TIMES)                                                             \
 		if (add)                                                                                                            \
 			UNROLL for (int i = 0; i < rows; i++)                                                                       \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
@@ -109,6 +90,29 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
 				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                           \
 	}
+// The sums acc of a tile, in registers. START(i) is where row i of the current run starts, for the first row of each group.
+#define RUNS_SUM(rows, vectors, START, FETCH, V, LOAD, TIMES)                                                               \
+	vf acc[rows][vectors];                                                                                              \
+	UNROLL for (int i = 0; i < rows; i++)                                                                               \
+		UNROLL for (int j = 0; j < vectors; j++)                                                                    \
+			acc[i][j] = (vf){0};                                                                                \
+	for (; runs > 0; runs--, r++) {                                                                                     \
+		const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                  \
+		UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
+			g[i / GROUP] = START(i);                                                                            \
+		for (int64_t k = r->n; k > 0; k--, y += bk) {                                                               \
+			V v[vectors];                                                                                       \
+			UNROLL for (int j = 0; j < vectors; j++)                                                            \
+				v[j] = LOAD(y + j * VL);                                                                    \
+			FETCH(vectors)                                                                                      \
+			UNROLL for (int i = 0; i < rows; i++)                                                               \
+				UNROLL for (int j = 0; j < vectors; j++)                                                    \
+					acc[i][j] = TIMES(acc[i][j], g[i / GROUP] + i % GROUP * ar, v[j]);                  \
+			UNROLL for (int i = 0; i < rows; i += GROUP)                                                        \
+				g[i / GROUP] += ak;                                                                         \
+		}                                                                                                           \
+	}
+#define GROUPED(i) a + group[i / GROUP] + r->a
 #define NO_FETCH(vectors)
 #define FAR(vectors)                             \
 	UNROLL for (int j = 0; j < vectors; j++) \
@@ -741,11 +745,9 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 
 #undef FAR_AHEAD
 #undef RUNS_TILE
-#undef NO_FETCH
+#undef GROUPED
 #undef FAR
 #undef NEXT
-#undef FLOATS
-#undef TIMES_FLOAT
 #undef DIRECT
 #undef DIRECTS
 #undef THREES

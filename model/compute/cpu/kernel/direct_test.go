@@ -182,15 +182,23 @@ func checkWindows(t *testing.T, p *Pool, o Operands, adapt func(*rapid.T, *ConvS
 	})
 }
 
-// TestConvPairs checks that outputs of few channels are computed in pairs, and that a NaN that only one of them uses does not reach the other.
-func TestConvPairs(t *testing.T) {
-	p := NewPool(2)
-	defer p.Close()
+// forSixteens returns a pool for a test of few channels where vectors of 16 floats are in use, which the processor halves or not.
+func forSixteens(t *testing.T, halves bool) *Pool {
 	if vectorFloats() < 16 {
 		t.Skip("no vectors of 16 floats")
 	}
-	defer func(halves bool) { halvesVectors = halves }(halvesVectors)
-	halvesVectors = false
+	before, p := halvesVectors, NewPool(2)
+	halvesVectors = halves
+	t.Cleanup(func() {
+		halvesVectors = before
+		p.Close()
+	})
+	return p
+}
+
+// TestConvPairs checks that outputs of few channels are computed in pairs, and that a NaN that only one of them uses does not reach the other.
+func TestConvPairs(t *testing.T) {
+	p := forSixteens(t, false)
 	untilSome(t, "no outputs were computed in pairs", func(t *rapid.T) int {
 		s := drawImages(t, []int{2, 3, 4, 5})
 		s.OutChannels, s.KernelDilation[1] = rapid.IntRange(5, 8).Draw(t, "channels"), 1
@@ -206,13 +214,7 @@ func TestConvPairs(t *testing.T) {
 
 // TestConvEights checks few channels with vectors of 8 floats while those of 16 are in use.
 func TestConvEights(t *testing.T) {
-	p := NewPool(2)
-	defer p.Close()
-	if vectorFloats() < 16 {
-		t.Skip("no vectors of 16 floats")
-	}
-	defer func(halves bool) { halvesVectors = halves }(halvesVectors)
-	halvesVectors = true
+	p := forSixteens(t, true)
 	for _, channels := range []int{3, 8} {
 		checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
 			s.InChannels, s.OutChannels, s.In[1] = rapid.SampledFrom([]int{1, 3, 8}).Draw(t, "in"), channels, rapid.IntRange(8, 40).Draw(t, "columns")
@@ -454,7 +456,10 @@ func TestConvMinimal(t *testing.T) {
 	minimalChannels, minimalTiles = 1, 1
 	p := NewPool(2)
 	defer p.Close()
-	checkWindows(t, p, Exact, drawMinimal, func(c *Conv) bool { return c.minimal != nil })
+	defer func(rows int) { tileRows = rows }(tileRows)
+	for _, tileRows = range []int{tileRows, 5} { // units of images, and of some of an image's lines
+		checkWindows(t, p, Exact, drawMinimal, func(c *Conv) bool { return c.minimal != nil })
+	}
 }
 
 // drawMinimal changes a convolution so that pairs of outputs share a value of each pair of taps.
@@ -540,6 +545,25 @@ func TestConvMinimalError(t *testing.T) {
 			t.Errorf("errors are %.2f times those of sums of all products, at most %g are expected: %+v", ratio, l.limit, s)
 		} else {
 			t.Logf("errors are %.2f times those of sums of all products", ratio)
+		}
+	}
+}
+
+// TestConvMinimalInParts checks that images computed in parts, as in a cascade, give the same outputs.
+func TestConvMinimalInParts(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	c, err := PlanConv(nhwc(7, 16, 16, 32, 4, 2, 1))
+	if err != nil || c.minimal == nil {
+		t.Fatalf("not computed by minimal filtering: %v", err)
+	}
+	x, w, whole, parts := random(1, c.reach[0]), random(2, c.reach[1]), make([]float32, c.reach[2]), make([]float32, c.reach[2])
+	bytes := func(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v)) }
+	c.Run(p, x, w, whole)
+	NewCascade([]Divisible{c}, 7, 2).Run(p, [][][]byte{{bytes(parts)}}, [][][]byte{{bytes(x), bytes(w)}}, nil)
+	for i, v := range whole {
+		if parts[i] != v {
+			t.Fatalf("output %d is %v in parts, %v otherwise", i, parts[i], v)
 		}
 	}
 }

@@ -41,18 +41,15 @@ func (c *Conv) planMinimal() (*minimal, error) {
 	}
 	w := &minimal{batch: s.Batch}
 	w.q = C.minimal{n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch)}
-	var low, high [2]int
+	var taps [][2]phaseTaps
 	for phase := range s.phases(0) * s.phases(1) {
 		f := [2]phaseTaps{s.tapsOf(0, phase%s.phases(0), c.out[0]), s.tapsOf(1, phase/s.phases(0), c.out[1])}
-		for d, f := range f {
+		for _, f := range f {
 			if f.outputs == 0 || f.outputs%2 != 0 || f.taps == 0 || f.move%f.tapMove != 0 || f.taps != 2*f.move/f.tapMove || f.taps > 2*C.MAX_PAIRS {
 				return nil, nil
 			}
-			if phase == 0 {
-				low[d], high[d] = f.start, f.end()
-			}
-			low[d], high[d] = min(low[d], f.start), max(high[d], f.end())
 		}
+		taps = append(taps, f)
 		if s.Batch*f[0].outputs*f[1].outputs < 4*minimalTiles || !w.add(s, f[0], f[1]) {
 			return nil, nil
 		}
@@ -60,9 +57,7 @@ func (c *Conv) planMinimal() (*minimal, error) {
 			return nil, err
 		}
 	}
-	w.q.s = C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.InChannels),
-		sy: C.int64_t(s.InStrides.Spatial[0]), sx: C.int64_t(s.InStrides.Spatial[1]), batch: C.int64_t(s.InStrides.Batch),
-		y0: C.int64_t(low[0]), x0: C.int64_t(low[1]), columns: C.int64_t(high[1] - low[1])}
+	w.q.s = stagingOf(s, taps)
 	return w, nil
 }
 
@@ -101,18 +96,15 @@ func planes(all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.FACTORS][C.MAX_PAIR
 
 // plan plans how the kernel of the last class is packed.
 func (w *minimal) plan(s *ConvSpec, y, x phaseTaps) error {
-	ks, v := s.KernelStrides, &w.classes[len(w.classes)-1]
+	v := &w.classes[len(w.classes)-1]
 	k := y.taps * x.taps / 4 * s.InChannels
 	w.q.k = C.int64_t(k)
 	v.b, v.panel = C.int64_t(w.packed), C.int64_t(C.POINTS*k*int(C.tile_cols()))
 	w.packed += C.POINTS * k * roundUp(s.OutChannels, int(C.tile_cols()))
 	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * 4 * k
-	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
-	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
-		{size: s.InChannels, b: ks.Channel, dim: -1}}
-	w.kernels = append(w.kernels, product{})
-	return w.kernels[len(w.kernels)-1].set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0),
-		unbounded(y.firstTap*ks.Spatial[0]+x.firstTap*ks.Spatial[1]), 0, false)
+	kernel, err := kernelOf(s, y, x)
+	w.kernels = append(w.kernels, kernel)
+	return err
 }
 
 // minimalTask is a running convolution by minimal filtering. Either the whole kernel is packed first, and units of tiles stage their planes, or all planes
@@ -192,8 +184,8 @@ func (t *minimalTask) end() {
 	minimalTasks.put(t)
 }
 
-// tileRows is the number of tiles that read a panel of the kernel while it is in a cache.
-const tileRows = 64
+// tileRows is the number of tiles that read a panel of the kernel while it is in a cache. Tests lower it.
+var tileRows = 64
 
 // split chooses units of whole images if there are enough of them for all threads, otherwise of lines or of columns.
 func (t *minimalTask) split() {

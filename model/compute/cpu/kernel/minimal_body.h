@@ -1,40 +1,24 @@
 // Convolutions by minimal filtering for one instruction set; see direct.h.
 
-// acc = sum over runs and t of a[i * ar + r->a + t] b[r->b + t * COLS + j], plus f and g, of a tile's layout, where they are not null.
-#define MINIMAL_TILE(rows, vectors)                                                                                                  \
-	static void ISA(minimal_##rows##_##vectors)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b,          \
-		const float *f, const float *g, float *c, const int64_t *row)                                                        \
-	{                                                                                                                            \
-		vf acc[rows][vectors];                                                                                               \
-		UNROLL for (int i = 0; i < rows; i++)                                                                                \
-			UNROLL for (int j = 0; j < vectors; j++)                                                                     \
-				acc[i][j] = (vf){0};                                                                                 \
-		for (; runs > 0; runs--, r++) {                                                                                      \
-			const float *x[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                   \
-			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                 \
-				x[i / GROUP] = a + i * ar + r->a;                                                                    \
-			for (int64_t k = r->n; k > 0; k--, y += COLS) {                                                              \
-				vf v[vectors];                                                                                       \
-				UNROLL for (int j = 0; j < vectors; j++)                                                             \
-					v[j] = *(const vf *)(y + j * VL);                                                            \
-				UNROLL for (int i = 0; i < rows; i++)                                                                \
-					UNROLL for (int j = 0; j < vectors; j++)                                                     \
-						acc[i][j] += x[i / GROUP][i % GROUP * ar] * v[j];                                    \
-				UNROLL for (int i = 0; i < rows; i += GROUP)                                                         \
-					x[i / GROUP]++;                                                                              \
-			}                                                                                                            \
-		}                                                                                                                    \
-		if (f)                                                                                                               \
-			UNROLL for (int i = 0; i < rows; i++)                                                                        \
-				UNROLL for (int j = 0; j < vectors; j++)                                                             \
-					acc[i][j] += *(const vf *)(f + i * COLS + j * VL);                                           \
-		if (g)                                                                                                               \
-			UNROLL for (int i = 0; i < rows; i++)                                                                        \
-				UNROLL for (int j = 0; j < vectors; j++)                                                             \
-					acc[i][j] += *(const vf *)(g + i * COLS + j * VL);                                           \
-		UNROLL for (int i = 0; i < rows; i++)                                                                                \
-			UNROLL for (int j = 0; j < vectors; j++)                                                                     \
-				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                            \
+// acc[i][j] = sum over runs and t of a[i * ar + r->a + t] b[r->b + t * COLS + j*VL..], plus more and also, which have a tile's layout, where they are
+// not null. Added in registers, they cost 2 to 5% less time than with direct tiles that store their sums.
+#define ADJACENT(i) a + i * ar + r->a
+#define ADD(rows, vectors, f)                                                         \
+	if (f)                                                                        \
+		UNROLL for (int i = 0; i < rows; i++)                                 \
+			UNROLL for (int j = 0; j < vectors; j++)                      \
+				acc[i][j] += *(const vf *)(f + i * COLS + j * VL);
+#define MINIMAL_TILE(rows, vectors)                                                                                       \
+	static void ISA(minimal_##rows##_##vectors)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, \
+		const float *more, const float *also, float *c, const int64_t *row)                                             \
+	{                                                                                                                   \
+		const int64_t ak = 1, bk = COLS;                                                                            \
+		RUNS_SUM(rows, vectors, ADJACENT, NO_FETCH, vf, FLOATS, TIMES_FLOAT)                                        \
+		ADD(rows, vectors, more)                                                                                    \
+		ADD(rows, vectors, also)                                                                                       \
+		UNROLL for (int i = 0; i < rows; i++)                                                                       \
+			UNROLL for (int j = 0; j < vectors; j++)                                                            \
+				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                   \
 	}
 #define MINIMALS(rows) MINIMAL_TILE(rows, 1) MINIMAL_TILE(rows, 2)
 EACH_HEIGHT(MINIMALS)
@@ -51,16 +35,6 @@ static inline void ISA(differ)(const float *x, const float *y, int64_t n, float 
 		*(vf *)(to + i) = *(const vf *)(x + i) - *(const vf *)(y + i);
 	if (i < n)
 		ISA(store_first)(to + i, ISA(load_first)(x + i, n - i) - ISA(load_first)(y + i, n - i), n - i);
-}
-
-// to = x for n floats.
-static inline void ISA(repeat)(const float *x, int64_t n, float *to)
-{
-	int64_t i = 0;
-	for (; i + VL <= n; i += VL)
-		*(vf *)(to + i) = *(const vf *)(x + i);
-	if (i < n)
-		ISA(store_first)(to + i, ISA(load_first)(x + i, n - i), n - i);
 }
 
 // Stages line y of an image, or its differences from line y + ymove.
@@ -90,7 +64,7 @@ static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int
 						if (q->x[b].differs)
 							ISA(differ)(from, from + q->xmove * c, c, to);
 						else
-							ISA(repeat)(from, c, to);
+							memcpy(to, from, 4 * c);
 				}
 			}
 }
@@ -180,30 +154,21 @@ FACTOR_ROW(4, (v[0] + sign * v[1]) + sign * (v[2] + sign * v[3]))
 static void ISA(stage_factor)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
 	const int64_t *factor, const int64_t *pair, int64_t width, int64_t pitch, int64_t panel, const float *zeros, float *to)
 {
-	int64_t step[2] = {o->other[0][factor[0]], o->other[1][factor[1]]}, x0 = o->first[1][factor[1]][pair[1]];
-	int64_t many = (step[0] ? 2 : 1) * (step[1] ? 2 : 1);
+	// A factor's corners are those of one line or two, and of one position of each or two.
+	int64_t dy = o->other[0][factor[0]], dx = o->other[1][factor[1]], lines = dy ? 2 : 1, positions = dx ? 2 : 1;
 	for (int64_t t = t0; t < t1;) {
-		int64_t line = t / q->w, j = t % q->w, end = t1 - t < q->w - j ? j + t1 - t : q->w, y = o->first[0][factor[0]][pair[0]] + line % q->h * o->step[0];
-		const float *image = x + line / q->h * o->batch + n0, *lines[2];
-		for (int k = 0; k < 2; k++, y += step[0])
-			lines[k] = y >= 0 && y < o->extent[0] ? image + y * o->stride[0] : 0;
+		int64_t l = t / q->w, j = t % q->w, end = t1 - t < q->w - j ? j + t1 - t : q->w, y = o->first[0][factor[0]][pair[0]] + l % q->h * o->step[0];
+		const float *image = x + l / q->h * o->batch + n0;
 		for (t += end - j; j < end; j++, to += pitch) {
+			int64_t z = o->first[1][factor[1]][pair[1]] + j * o->step[1], corners = 0;
 			const float *corner[4];
-			int64_t at = x0 + j * o->step[1], next = at + step[1], in = at >= 0 && at < o->extent[1], also = next >= 0 && next < o->extent[1];
-			corner[0] = lines[0] && in ? lines[0] + at * o->stride[1] : zeros;
-			if (many == 1) {
-				ISA(factor_row_1)(corner, o->sign, n1 - n0, width, panel, to);
-				continue;
-			}
-			corner[2] = lines[1] && in ? lines[1] + at * o->stride[1] : zeros;
-			if (many == 2) {
-				corner[1] = !step[1] ? corner[2] : lines[0] && also ? lines[0] + next * o->stride[1] : zeros;
-				ISA(factor_row_2)(corner, o->sign, n1 - n0, width, panel, to);
-				continue;
-			}
-			corner[1] = lines[0] && also ? lines[0] + next * o->stride[1] : zeros;
-			corner[3] = lines[1] && also ? lines[1] + next * o->stride[1] : zeros;
-			ISA(factor_row_4)(corner, o->sign, n1 - n0, width, panel, to);
+			for (int64_t i = 0; i < lines; i++)
+				for (int64_t k = 0; k < positions; k++) {
+					int64_t line = y + i * dy, at = z + k * dx;
+					int in = line >= 0 && line < o->extent[0] && at >= 0 && at < o->extent[1];
+					corner[corners++] = in ? image + line * o->stride[0] + at * o->stride[1] : zeros;
+				}
+			(corners == 4 ? ISA(factor_row_4) : corners == 2 ? ISA(factor_row_2) : ISA(factor_row_1))(corner, o->sign, n1 - n0, width, panel, to);
 		}
 	}
 }
@@ -273,6 +238,12 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 }
 
 #undef GROUP
+#undef RUNS_SUM
+#undef NO_FETCH
+#undef FLOATS
+#undef TIMES_FLOAT
+#undef ADJACENT
+#undef ADD
 #undef MINIMAL_TILE
 #undef MINIMALS
 #undef BOTH

@@ -85,9 +85,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
 		return nil, nil
 	}
-	if halvesVectors && vectorFloats() == 16 && half == halfNone && w.q.far == 0 && (s.OutChannels == 8 && s.OutStrides.Channel == 1 && w.lines() || w.q.few == 1 && s.InChannels <= 8) {
-		w.q.eights = 1
-	}
+	w.q.eights = bit(usesEights(half) && w.q.far == 0 && (s.OutChannels == 8 && s.OutStrides.Channel == 1 && w.lines() || w.q.few == 1 && s.InChannels <= 8))
 	if w.q.side != 0 {
 		if w.q.steps = C.int64_t(w.step()); !stripsPay(int(w.q.side), int(w.q.steps), c.leastOutputs(), s.OutChannels, parts, c.floatSpeed()) {
 			w.q.side = 0
@@ -228,6 +226,9 @@ func (w *windows) lines() bool {
 // halvesVectors is whether few channels are computed with vectors of 8 floats even if those of 16 are in use. Tests change it.
 var halvesVectors = C.halves_vectors() != 0
 
+// usesEights reports whether vectors of 8 floats suit few channels better than those in use, in float32.
+func usesEights(half int) bool { return halvesVectors && vectorFloats() == 16 && half == halfNone }
+
 // vectorFloats returns the number of floats in a vector of the instruction set in use.
 func vectorFloats() int { return int(C.vector_floats()) }
 
@@ -235,6 +236,12 @@ func group() int { return int(C.tile_rows()) / C.GROUPS }
 
 // stage computes the part of the plane around an image that the windows use.
 func (w *windows) stage(s *ConvSpec, taps [][2]phaseTaps) {
+	w.q.s = stagingOf(s, taps)
+	w.q.pitch = w.q.s.columns * w.q.s.c / C.int64_t(w.unit)
+}
+
+// stagingOf returns the part of the plane around an image that classes of outputs use.
+func stagingOf(s *ConvSpec, taps [][2]phaseTaps) C.staging {
 	var low, high [2]int
 	for i, t := range taps {
 		for d, f := range t {
@@ -244,10 +251,9 @@ func (w *windows) stage(s *ConvSpec, taps [][2]phaseTaps) {
 			low[d], high[d] = min(low[d], f.start), max(high[d], f.end())
 		}
 	}
-	w.q.s = C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.InChannels),
+	return C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.InChannels),
 		sy: C.int64_t(s.InStrides.Spatial[0]), sx: C.int64_t(s.InStrides.Spatial[1]), batch: C.int64_t(s.InStrides.Batch), narrow: bit(s.Stored[0]),
 		y0: C.int64_t(low[0]), x0: C.int64_t(low[1]), columns: C.int64_t(high[1] - low[1])}
-	w.q.pitch = w.q.s.columns * w.q.s.c / C.int64_t(w.unit)
 }
 
 // end returns the position after the last output's last tap.
@@ -291,15 +297,21 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), w.q.parts*C.int64_t(k/w.unit*cols)
 		w.packed += int(w.q.parts) * roundUp(s.OutChannels, cols) * k / w.unit
 	}
-	w.list, w.kernels = append(w.list, v), append(w.kernels, product{})
+	kernel, err := kernelOf(s, y, x)
+	kernel.c.parts = w.q.parts
+	kernel.narrow(s.Stored)
+	w.list, w.kernels = append(w.list, v), append(w.kernels, kernel)
+	return err
+}
+
+// kernelOf returns the product by which the kernel of a class of outputs is packed in panels of output channels.
+func kernelOf(s *ConvSpec, y, x phaseTaps) (q product, err error) {
+	ks := s.KernelStrides
 	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
 	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
 		{size: s.InChannels, b: ks.Channel, dim: -1}}
-	q := &w.kernels[len(w.kernels)-1]
-	err := q.set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(start), 0, false)
-	q.c.parts = w.q.parts
-	q.narrow(s.Stored)
-	return err
+	err = q.set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(y.firstTap*ks.Spatial[0]+x.firstTap*ks.Spatial[1]), 0, false)
+	return q, err
 }
 
 // tapRuns calls fn for every tap, in order, with the offset of its channels in a window, and whether they follow those of the previous tap.
