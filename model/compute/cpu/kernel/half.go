@@ -185,7 +185,7 @@ func chooseHalf(precision string, o Operands) HalfChoice {
 			continue
 		}
 		speed := halfSpeed(set, o)
-		best.Reasons = append(best.Reasons, fmt.Sprintf("%s multiplies matrices %.2g times as fast as float32; at least %g is required.", halfNames[set], speed, halfMargin))
+		best.Reasons = append(best.Reasons, fmt.Sprintf("%s is %.2g times as fast as float32 at a matrix product; at least %g is required.", halfNames[set], speed, halfMargin))
 		if speed >= gain {
 			best.Name, best.set, gain = halfNames[set], set, speed
 		}
