@@ -99,10 +99,26 @@ func (c *fakeCluster) note(what string) error {
 	return <-c.answer
 }
 
-func (c *fakeCluster) asked(what string) bool {
+func (c *fakeCluster) asked(what string) bool { return slices.Contains(c.requests(), what) }
+
+func (c *fakeCluster) requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Contains(c.done, what)
+	return slices.Clone(c.done)
+}
+
+// submitted returns the folders and options of each submission.
+func (c *fakeCluster) submitted() ([][]string, []model.Asks) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.arrays), slices.Clone(c.asks)
+}
+
+// dir returns the folder of a job.
+func (c *fakeCluster) dir(id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dirs[id]
 }
 
 // now sets the state of a job.
@@ -116,7 +132,7 @@ func (c *fakeCluster) now(id string, t model.Task) {
 func (c *fakeCluster) begin(t *testing.T, id string) *exec.Cmd {
 	t.Helper()
 	c.now(id, model.Task{State: model.TaskRuns, Word: "RUNNING", Node: "n1"})
-	cmd, err := command(2 * time.Millisecond)(c.dirs[id])
+	cmd, err := command(2 * time.Millisecond)(c.dir(id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +182,8 @@ func TestClusterTrainsARun(t *testing.T) {
 	c.begin(t, job)
 	b.awaitState(id, model.Finished)
 	b.complete(id, 30)
-	if len(c.arrays) != 1 {
-		t.Errorf("submitted %d times", len(c.arrays))
+	if arrays, _ := c.submitted(); len(arrays) != 1 {
+		t.Errorf("submitted %d times", len(arrays))
 	}
 }
 
@@ -188,8 +204,8 @@ func TestManyRunsAreOneArray(t *testing.T) {
 	for _, id := range ids {
 		b.job(id)
 	}
-	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 {
-		t.Errorf("submitted %v", c.arrays)
+	if arrays, _ := c.submitted(); len(arrays) != 1 || len(arrays[0]) != 3 {
+		t.Errorf("submitted %v", arrays)
 	}
 }
 
@@ -212,17 +228,17 @@ func TestPlacedRun(t *testing.T) {
 	b.awaitState(here, model.Finished)
 	there := place(model.Placement{Executor: model.Slurm, Asks: model.AsksOf("partition=gpu")})
 	job := b.job(there)
-	if len(c.arrays) != 1 || !c.asks[0].Equal(model.AsksOf("partition=gpu")) {
-		t.Fatalf("submitted %v with options %q", c.arrays, c.asks)
+	if arrays, asks := c.submitted(); len(arrays) != 1 || !asks[0].Equal(model.AsksOf("partition=gpu")) {
+		t.Fatalf("submitted %v with options %q", arrays, asks)
 	}
 	b.restart()
 	b.stop(there)
 	b.awaitState(there, model.Stopped)
 	c.now(job, model.Task{State: model.TaskOver, Word: "CANCELLED"})
 	b.await(there, "the job's end", func(model.Run) bool { return b.Resume(t.Context(), there, 0) == nil })
-	b.await(there, "a second job", func(model.Run) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.asks) == 2 })
-	if !c.asks[1].Equal(model.AsksOf("partition=gpu")) {
-		t.Errorf("resumed with options %q", c.asks[1])
+	b.await(there, "a second job", func(model.Run) bool { _, asks := c.submitted(); return len(asks) == 2 })
+	if _, asks := c.submitted(); !asks[1].Equal(model.AsksOf("partition=gpu")) {
+		t.Errorf("resumed with options %q", asks[1])
 	}
 	for _, bad := range []model.Placement{{Executor: "cloud"}, {Asks: model.AsksOf("gpus=1")}, {Executor: model.Local, Asks: model.AsksOf("gpus=1")}, {Executor: model.Slurm, Asks: model.AsksOf("time=long")}} {
 		var invalid model.Invalid
@@ -264,19 +280,19 @@ func TestSweepIsOneArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, s, st.ID, "an array", func(sweep.Status) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.arrays) > 0 })
+	until(t, s, st.ID, "an array", func(sweep.Status) bool { arrays, _ := c.submitted(); return len(arrays) > 0 })
 	until(t, s, st.ID, "its jobs", func(st sweep.Status) bool { return st.Board.Count(sweep.Live) == 3 })
 	c.mu.Lock()
-	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 || !c.asks[0].Equal(model.AsksOf("partition=gpu")) { // two to choose from, and one that depends on no choice
-		t.Errorf("submitted %v with options %q", c.arrays, c.asks)
+	if arrays, asks := c.submitted(); len(arrays) != 1 || len(arrays[0]) != 3 || !asks[0].Equal(model.AsksOf("partition=gpu")) { // two to choose from, and one that depends on no choice
+		t.Errorf("submitted %v with options %q", arrays, asks)
 	}
 	c.mu.Unlock()
 	for i := range 3 {
 		c.begin(t, fmt.Sprintf("1_%d", i)) // all three run although there is one local device
 	}
-	until(t, s, st.ID, "a second array", func(sweep.Status) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.arrays) > 1 })
-	if len(c.arrays) != 2 || len(c.arrays[1]) != 2 {
-		t.Errorf("submitted %v", c.arrays)
+	until(t, s, st.ID, "a second array", func(sweep.Status) bool { arrays, _ := c.submitted(); return len(arrays) > 1 })
+	if arrays, _ := c.submitted(); len(arrays) != 2 || len(arrays[1]) != 2 {
+		t.Errorf("submitted %v", arrays)
 	}
 	for i := range 2 {
 		c.begin(t, fmt.Sprintf("2_%d", i))
@@ -371,7 +387,7 @@ func TestRequeuedJobGoesOn(t *testing.T) {
 	c.mu.Lock()
 	c.mute = true // the controller does not respond: the folder has the state
 	c.mu.Unlock()
-	second, err := command(2 * time.Millisecond)(c.dirs[job])
+	second, err := command(2 * time.Millisecond)(c.dir(job))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,14 +408,14 @@ func TestStopOnTheCluster(t *testing.T) {
 
 	b.stop(waiting)
 	if r := b.awaitState(waiting, model.Stopped); !c.asked("cancel "+waits) || r.Reason != "Removed from the queue." {
-		t.Errorf("%v, %q", c.done, r.Reason)
+		t.Errorf("%v, %q", c.requests(), r.Reason)
 	}
 
 	cmd := c.begin(t, works)
 	b.awaitStep(working, 12)
 	b.stop(working)
 	if !c.asked("ask " + works) {
-		t.Fatalf("%v", c.done)
+		t.Fatalf("%v", c.requests())
 	}
 	f, err := b.data.Open(working)
 	if err != nil {
@@ -418,7 +434,7 @@ func TestStopOnTheCluster(t *testing.T) {
 	time.Sleep(b.opt.ForceAfter)
 	b.stop(working)
 	if !c.asked("cancel " + works) {
-		t.Errorf("not killed: %v", c.done)
+		t.Errorf("not killed: %v", c.requests())
 	}
 	cmd.Process.Signal(os.Interrupt)
 	cmd.Process.Kill()
@@ -474,7 +490,7 @@ func TestSlowCluster(t *testing.T) {
 			t.Errorf("a failure: %v", err)
 		}
 		if err := stop(id, nil); err != nil || !c.asked(command) {
-			t.Errorf("%v, %v", err, c.done)
+			t.Errorf("%v, %v", err, c.requests())
 		}
 	}
 	if r := b.awaitState(waiting, model.Stopped); r.Reason != "Removed from the queue." {
