@@ -95,10 +95,10 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 		return nil, err
 	}
 	c.kernel = c.planCorrelation(halfNone, 1)
-	if c.minimal, err = c.planMinimal(); err != nil {
+	if c.minimal, err = c.planMinimal(halfNone, 1); err != nil {
 		return nil, err
 	}
-	c.gradient = c.planGradient()
+	c.gradient = c.planGradient(halfNone, 1)
 	return c, c.halve()
 }
 
@@ -121,13 +121,18 @@ func (c *Conv) halve() error {
 	}
 	set, parts := c.spec.Operands.set()
 	if set != halfNone {
+		minimal, err := c.planMinimal(set, parts)
+		if err != nil {
+			return err
+		}
+		gradient := c.planGradient(set, parts)
 		direct, err := c.planWindows(nil, set, parts)
 		var kernel *correlation
 		if direct == nil {
 			kernel = c.planCorrelation(set, parts)
 		}
-		if err != nil || direct != nil || kernel != nil {
-			c.direct, c.kernel, c.minimal, c.gradient = direct, kernel, nil, nil
+		if err != nil || direct != nil || kernel != nil || minimal != nil || gradient != nil {
+			c.direct, c.kernel, c.minimal, c.gradient = direct, kernel, minimal, gradient
 			return err
 		}
 	}
@@ -446,8 +451,12 @@ func gcd(a, b int) int {
 // Narrows reports which operands may be stored as bfloat16 without costing time: those that are staged or packed, not read in place.
 func (c *Conv) Narrows() Stored {
 	switch {
-	case c.spec.Groups*c.spec.BatchGroups > 1 || c.minimal != nil || c.gradient != nil:
+	case c.spec.Groups*c.spec.BatchGroups > 1:
 		return Stored{}
+	case c.minimal != nil:
+		return Stored{c.minimal.q.half != halfNone, c.minimal.q.half != halfNone}
+	case c.gradient != nil:
+		return Stored{c.gradient.q.half != halfNone, c.gradient.q.half != halfNone}
 	case c.direct != nil:
 		return Stored{true, c.direct.pairs == nil && c.direct.q.far == 0}
 	case c.kernel != nil:

@@ -68,7 +68,8 @@ typedef struct {
 //	a u + b v = b (u + v) + (a - b) u        b u + c v = b (u + v) - (b - c) v
 //
 // Each output depends only on its own values, so a NaN does not spread, but infinity minus infinity gives one. In two dimensions, tiles of 2 x 2
-// outputs need 9 products instead of 16. The products' operands are planes of values and of differences, with a row for each tile.
+// outputs need 9 products instead of 16. The products' operands are planes of values and of differences, with a row for each tile. A word of a row is a
+// float, or a pair of bfloat16.
 typedef struct {
 	staging s;               // columns are all that the planes read
 	int64_t n, obatch;       // outputs' channels, which are adjacent
@@ -78,7 +79,8 @@ typedef struct {
 	int64_t yplanes, xplanes;
 	plane y[MAX_PLANES], x[MAX_PLANES];
 	int64_t ypairs, xpairs;  // pairs of taps
-	int64_t k;               // length of a product's contraction: pairs of taps times channels
+	int64_t k;               // length of a product's contraction: pairs of taps times channels, in words
+	int64_t half;            // the set that multiplies pairs of channels, whose sums and differences are rounded to bfloat16; 0 for float32
 } minimal;
 
 // The factors of a product in one dimension: the value between a pair of taps and their sum, or a difference and one tap.
@@ -97,6 +99,7 @@ typedef struct {
 	int64_t extent[2], stride[2], batch, n; // n channels
 	int64_t step[2];                        // positions between tiles
 	int64_t first[2][FACTORS][MAX_PAIRS], other[2][FACTORS];
+	int64_t narrow;                         // elements are stored as bfloat16
 	float sign;
 } factored;
 
@@ -108,6 +111,7 @@ typedef struct {
 	factored x, v;
 	int64_t h, w, pairs[2];         // lines of tiles of an image, tiles of a line, and pairs of taps
 	int64_t swapped;                // tiles of the result have v's channels as rows
+	int64_t half;                   // the set that multiplies pairs of tiles, whose factors are rounded to bfloat16; 0 for float32
 	int64_t tap[2], apart[2], srow; // strides of the result: of taps, of the two taps of a pair, and of a tile's rows
 } minimal_gradient;
 
@@ -149,7 +153,7 @@ void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_
 void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units);
 
 // stage_planes stages images [i0, i1) of an extent, whose lines [l0, l1) are those of tiles; room holds planes_floats, and line
-// a line of the staging. convolve_minimal computes the extent's classes [w0, w1) from the planes.
+// two lines of the staging. convolve_minimal computes the extent's classes [w0, w1) from the planes.
 int64_t planes_floats(const minimal *q, const extent *e);
 void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line);
 void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y);

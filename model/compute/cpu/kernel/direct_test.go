@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -55,6 +56,7 @@ func untilSome(t *testing.T, missing string, count func(t *rapid.T) int) {
 
 // TestConvWindows checks that images read in place give the defined result with any values next to a window, and that nothing beyond the input is read.
 func TestConvWindows(t *testing.T) {
+	unfiltered(t)
 	p := NewPool(2)
 	defer p.Close()
 	checkWindows(t, p, Exact, nil, func(c *Conv) bool { return c.direct != nil })
@@ -71,6 +73,7 @@ func TestConvLines(t *testing.T) {
 
 // TestConvCopiedPanels checks the same for kernels whose panels are copied for several tiles.
 func TestConvCopiedPanels(t *testing.T) {
+	unfiltered(t)
 	defer func(n int) { copiedKernel = n }(copiedKernel)
 	copiedKernel = 1
 	p := NewPool(2)
@@ -103,6 +106,7 @@ func TestConvFewRead(t *testing.T) {
 
 // TestHalfConvWindows checks the same for pairs of bfloat16.
 func TestHalfConvWindows(t *testing.T) {
+	unfiltered(t)
 	p := NewPool(2)
 	defer p.Close()
 	forWindowedHalves(t, func(t *testing.T) {
@@ -225,6 +229,7 @@ func TestConvEights(t *testing.T) {
 
 // TestConvCorrelation checks gradients for kernels that are summed image by image.
 func TestConvCorrelation(t *testing.T) {
+	unfiltered(t)
 	p := NewPool(2)
 	defer p.Close()
 	checkCorrelation(t, p, Exact, nil, func(c *Conv) bool { return c.kernel != nil })
@@ -232,6 +237,7 @@ func TestConvCorrelation(t *testing.T) {
 
 // TestHalfConvCorrelation checks the same for pairs of bfloat16.
 func TestHalfConvCorrelation(t *testing.T) {
+	unfiltered(t)
 	p := NewPool(2)
 	defer p.Close()
 	forWindowedHalves(t, func(t *testing.T) {
@@ -277,6 +283,7 @@ func checkCorrelation(t *testing.T, p *Pool, o Operands, adapt func(*rapid.T, *C
 
 // TestConvLargeCorrelation checks gradients for kernels that are too large for each thread to have its own copy, in either order of the kernel's channels.
 func TestConvLargeCorrelation(t *testing.T) {
+	unfiltered(t)
 	specs := []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(3, 20, 80, 400, 3, 1, 1), nhwc(70, 4, 300, 100, 3, 1, 1)}
 	check := func(t *testing.T, o Operands, specs []ConvSpec) {
 		for _, threads := range []int{1, 3} {
@@ -339,7 +346,14 @@ func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int 
 		t.Fatalf("%v\n%+v", err, s)
 	}
 	x, w := random(1, c.reach[0]), random(2, c.reach[1])
-	if s.Operands == Halves {
+	switch {
+	case s.Operands == Halves && (c.minimal != nil || c.gradient != nil): // whose operands' sums are rounded, unless they are small integers
+		for _, values := range [][]float32{x, w} {
+			for i, v := range values {
+				values[i] = float32(math.Round(float64(16 * v)))
+			}
+		}
+	case s.Operands == Halves:
 		toHalf(x)
 		toHalf(w)
 	}
@@ -457,13 +471,40 @@ func TestConvMinimal(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	defer func(rows int) { tileRows = rows }(tileRows)
-	for _, tileRows = range []int{tileRows, 5} { // units of images, and of some of an image's lines
-		checkWindows(t, p, Exact, drawMinimal, func(c *Conv) bool { return c.minimal != nil })
+	forMinimal(t, func(t *testing.T, o Operands) {
+		for _, tileRows = range []int{tileRows, 5} { // units of images, and of some of an image's lines
+			checkWindows(t, p, o, drawMinimal(o), func(c *Conv) bool { return c.minimal != nil })
+		}
+	})
+}
+
+// unfiltered excludes minimal filtering from a test of other kernels.
+func unfiltered(t *testing.T) {
+	before := minimalTiles
+	minimalTiles = 1 << 30
+	t.Cleanup(func() { minimalTiles = before })
+}
+
+// forMinimal runs a test with float32, and with each set for bfloat16 that this machine supports and that minimal filtering is possible with.
+func forMinimal(t *testing.T, test func(t *testing.T, o Operands)) {
+	t.Run("float32", func(t *testing.T) { test(t, Exact) })
+	filteredHalves[halfPlain] = true
+	defer func() { filteredHalves[halfPlain] = false }()
+	forWindowedHalves(t, func(t *testing.T) { test(t, Halves) })
+}
+
+// drawMinimal returns a function that changes a convolution so that pairs of outputs share a value of each pair of taps.
+func drawMinimal(o Operands) func(*rapid.T, *ConvSpec) {
+	return func(t *rapid.T, s *ConvSpec) {
+		stored := s.Stored
+		filterable(t, s)
+		if o == Halves {
+			s.Stored, s.InChannels = stored, roundUp(s.InChannels, 2)
+		}
 	}
 }
 
-// drawMinimal changes a convolution so that pairs of outputs share a value of each pair of taps.
-func drawMinimal(t *rapid.T, s *ConvSpec) {
+func filterable(t *rapid.T, s *ConvSpec) {
 	pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
 	s.InChannels, s.OutChannels, s.Stored = pick("channels", 3, 8, 16, 36, 48), pick("output channels", 16, 32, 80), Stored{}
 	for d := range 2 {
@@ -487,6 +528,10 @@ func TestConvMinimalGradient(t *testing.T) {
 	gradientChannels, minimalTiles = 1, 1
 	p := NewPool(2)
 	defer p.Close()
+	forMinimal(t, func(t *testing.T, o Operands) { checkMinimalGradient(t, p, o) })
+}
+
+func checkMinimalGradient(t *testing.T, p *Pool, o Operands) {
 	untilSome(t, "no gradient was computed by minimal filtering", func(t *rapid.T) int {
 		pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
 		s := nhwc(1, 8, 1, 1, 4, 2, 1)
@@ -501,51 +546,75 @@ func TestConvMinimalGradient(t *testing.T) {
 			s.In[d] = max(1, (outputs-1)*s.Stride[d]+s.Kernel[d]-low-high)
 		}
 		channelsLast(t, &s)
-		return checkGuarded(t, p, kernelGradient(s), func(c *Conv) bool { return c.gradient != nil })
+		s = kernelGradient(s)
+		if s.Operands = o; o == Halves {
+			s.Stored = Stored{rapid.Bool().Draw(t, "input is stored as bfloat16"), rapid.Bool().Draw(t, "kernel is stored as bfloat16")}
+		}
+		return checkGuarded(t, p, s, func(c *Conv) bool { return c.gradient != nil })
 	})
 }
 
 // TestConvMinimalError compares the errors of minimal filtering and of sums of all products, both relative to float64, for normally distributed values.
+// With bfloat16, they include those of the rounded operands.
 func TestConvMinimalError(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	layer := nhwc(4, 32, 64, 128, 4, 2, 1)
-	for _, l := range []struct {
-		spec  ConvSpec
-		limit float64 // of the ratio of mean squared errors' roots
-	}{{layer, 1.5}, {inputGradient(layer), 1.5}, {kernelGradient(layer), 3}} {
-		c, err := PlanConv(l.spec)
-		if err != nil || c.floatSpeed() == 1 {
-			t.Fatalf("%+v is not computed by minimal filtering: %v", l.spec, err)
-		}
-		direct := *c
-		direct.minimal, direct.gradient = nil, nil
-		r := rand.New(rand.NewPCG(1, 2))
-		normal := func(n int) []float32 {
-			v := make([]float32, n)
-			for i := range v {
-				v[i] = float32(r.NormFloat64())
+	forMinimal(t, func(t *testing.T, o Operands) {
+		for _, l := range []struct {
+			spec  ConvSpec
+			limit float64 // of the ratio of mean squared errors' roots
+		}{{layer, 1.5}, {inputGradient(layer), 1.5}, {kernelGradient(layer), 3}} {
+			if l.spec.Operands = o; o == Halves {
+				l.limit = 2.2
 			}
-			return v
+			compareErrors(t, p, l.spec, l.limit)
 		}
-		x, w, sums := normal(c.reach[0]), normal(c.reach[1]), [2][]float32{make([]float32, c.reach[2]), make([]float32, c.reach[2])}
-		c.Run(p, x, w, sums[0])
-		direct.Run(p, x, w, sums[1])
-		var squares [2]float64
-		s := c.spec
-		for range 1000 {
-			b, o, y, z := r.IntN(s.Batch), r.IntN(s.OutChannels), r.IntN(c.out[0]), r.IntN(c.out[1])
-			want, _ := naiveConv(s, x, w, b, o, []int{y, z})
-			for i, sum := range sums {
-				d := float64(sum[b*s.OutStrides.Batch+o*s.OutStrides.Channel+y*s.OutStrides.Spatial[0]+z*s.OutStrides.Spatial[1]]) - want
-				squares[i] += d * d
+	})
+}
+
+func compareErrors(t *testing.T, p *Pool, s ConvSpec, limit float64) {
+	t.Helper()
+	c, err := PlanConv(s)
+	if err != nil || c.minimal == nil && c.gradient == nil {
+		t.Fatalf("%+v is not computed by minimal filtering: %v", s, err)
+	}
+	direct := *c
+	direct.minimal, direct.gradient = nil, nil
+	r := rand.New(rand.NewPCG(1, 2))
+	normal := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
+		}
+		return v
+	}
+	x, w, sums := normal(c.reach[0]), normal(c.reach[1]), [2][]float32{make([]float32, c.reach[2]), make([]float32, c.reach[2])}
+	in, kernel := slices.Clone(x), slices.Clone(w)
+	if s.Operands == Halves {
+		for _, values := range [][]float32{in, kernel} {
+			for i, v := range values {
+				bits := math.Float32bits(v)
+				values[i] = math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
 			}
 		}
-		if ratio := math.Sqrt(squares[0] / squares[1]); !(ratio <= l.limit) {
-			t.Errorf("errors are %.2f times those of sums of all products, at most %g are expected: %+v", ratio, l.limit, s)
-		} else {
-			t.Logf("errors are %.2f times those of sums of all products", ratio)
+	}
+	c.Run(p, in, kernel, sums[0])
+	direct.Run(p, in, kernel, sums[1])
+	var squares [2]float64
+	s = c.spec
+	for range 1000 {
+		b, o, y, z := r.IntN(s.Batch), r.IntN(s.OutChannels), r.IntN(c.out[0]), r.IntN(c.out[1])
+		want, _ := naiveConv(s, x, w, b, o, []int{y, z})
+		for i, sum := range sums {
+			d := float64(sum[b*s.OutStrides.Batch+o*s.OutStrides.Channel+y*s.OutStrides.Spatial[0]+z*s.OutStrides.Spatial[1]]) - want
+			squares[i] += d * d
 		}
+	}
+	if ratio := math.Sqrt(squares[0] / squares[1]); !(ratio <= limit) {
+		t.Errorf("errors are %.2f times those of sums of all products, at most %g are expected: %+v", ratio, limit, s)
+	} else {
+		t.Logf("errors are %.2f times those of sums of all products", ratio)
 	}
 }
 

@@ -17,30 +17,32 @@ type gradient struct {
 	flops int // of the direct form
 }
 
-// gradientChannels is the smallest number of channels of both operands for which staging takes less time than the products that are saved. Tests
-// lower it.
+// gradientChannels is the smallest number of channels of both operands for which staging takes less time than the products that are saved, in words.
+// Tests lower it.
 var gradientChannels = 32
 
 const (
 	// gradientRows and gradientColumns limit the channels of a part, so that its part of the result stays in the L2 cache.
 	gradientRows, gradientColumns = 128, 256
-	// leastChannels is the smallest number of channels to which blocks are divided for more threads.
-	leastChannels = 32
+	// leastChannels and leastHalves are the smallest numbers of channels to which blocks are divided for more threads, in float32 and bfloat16.
+	leastChannels, leastHalves = 32, 128
 	// gradientCopies is the largest number of floats of the copies of the result in which parts of the images are summed.
 	gradientCopies = 1 << 21
 )
 
-// planGradient plans a convolution as the gradient for a kernel by minimal filtering. It returns nil if this is not possible or not faster.
-func (c *Conv) planGradient() *gradient {
+// planGradient plans a convolution as the gradient for a kernel by minimal filtering, with a set for bfloat16 or in float32. It returns nil if this is
+// not possible or not faster.
+func (c *Conv) planGradient(half, parts int) *gradient {
 	s := &c.spec
-	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.Stored != (Stored{}) || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 ||
-		min(s.Batch, s.OutChannels) < gradientChannels {
+	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || !s.filters(half, parts) || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 ||
+		min(s.Batch, s.OutChannels) < unitOf(half)*gradientChannels {
 		return nil
 	}
 	g := &gradient{}
 	q := &g.q
-	q.x = C.factored{batch: C.int64_t(s.InStrides.Channel), n: C.int64_t(s.Batch), sign: -1}
-	q.v = C.factored{batch: C.int64_t(s.KernelStrides.Channel), n: C.int64_t(s.OutChannels), sign: 1}
+	q.half = C.int64_t(half)
+	q.x = C.factored{batch: C.int64_t(s.InStrides.Channel), n: C.int64_t(s.Batch), narrow: bit(s.Stored[0]), sign: -1}
+	q.v = C.factored{batch: C.int64_t(s.KernelStrides.Channel), n: C.int64_t(s.OutChannels), narrow: bit(s.Stored[1]), sign: 1}
 	for d := range s.In {
 		apart := s.KernelDilation[d]
 		if s.Stride[d] != 1 || s.InDilation[d] != 1 || s.Reverse[d] || apart > C.MAX_PAIRS || c.out[d] != 2*apart || s.Kernel[d] == 0 || s.Kernel[d]%2 != 0 {
@@ -117,7 +119,11 @@ func (t *gradientTask) split() {
 		return
 	}
 	t.parts = max(1, min((want+t.rows*t.columns-1)/(t.rows*t.columns), 1+gradientCopies/t.size, t.tiles/C.TILES))
-	for t.parts*t.rows*t.columns < want && max(i/t.rows, j/t.columns) >= 2*leastChannels {
+	least := leastChannels
+	if t.q.half != halfNone {
+		least = leastHalves
+	}
+	for t.parts*t.rows*t.columns < want && max(i/t.rows, j/t.columns) >= 2*least {
 		if j/t.columns >= i/t.rows {
 			t.columns *= 2
 		} else {

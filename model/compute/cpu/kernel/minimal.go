@@ -26,21 +26,41 @@ type minimal struct {
 }
 
 var (
-	// minimalChannels is the smallest number of channels for which the planes of tiles take less time than the products that they save. Tests lower both.
+	// minimalChannels is the smallest number of channels for which the planes of tiles take less time than the products that they save, in words. Tests
+	// lower both.
 	minimalChannels = 16
 	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time.
 	minimalTiles = 48
 )
 
-// planMinimal plans the convolution by minimal filtering. It returns nil if this is not possible or not faster.
-func (c *Conv) planMinimal() (*minimal, error) {
-	s := &c.spec
-	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.Stored != (Stored{}) || s.InStrides.Channel != 1 || s.OutStrides.Channel != 1 ||
-		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 || min(s.InChannels, s.OutChannels) < minimalChannels {
+// filteredHalves has the sets for bfloat16 whose products take so long that minimal filtering pays. Tests add plain C.
+var filteredHalves = [C.HALF_SETS]bool{halfAVX512: true}
+
+// filters reports whether minimal filtering suits a set for bfloat16, of operands of so many parts, or float32.
+func (s *ConvSpec) filters(half, parts int) bool {
+	if half == halfNone {
+		return s.Stored == (Stored{})
+	}
+	return filteredHalves[half] && parts == 1
+}
+
+// unitOf returns the number of values in a word of operands that a set for bfloat16 multiplies, or of float32.
+func unitOf(half int) int {
+	if half != halfNone {
+		return 2
+	}
+	return 1
+}
+
+// planMinimal plans the convolution by minimal filtering, with a set for bfloat16 or in float32. It returns nil if this is not possible or not faster.
+func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
+	s, unit := &c.spec, unitOf(half)
+	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || !s.filters(half, parts) || s.InChannels%unit != 0 || s.InStrides.Channel != 1 || s.OutStrides.Channel != 1 ||
+		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 || min(s.InChannels, s.OutChannels) < unit*minimalChannels {
 		return nil, nil
 	}
 	w := &minimal{batch: s.Batch}
-	w.q = C.minimal{n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch)}
+	w.q = C.minimal{n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch), half: C.int64_t(half)}
 	var taps [][2]phaseTaps
 	for phase := range s.phases(0) * s.phases(1) {
 		f := [2]phaseTaps{s.tapsOf(0, phase%s.phases(0), c.out[0]), s.tapsOf(1, phase/s.phases(0), c.out[1])}
@@ -53,7 +73,7 @@ func (c *Conv) planMinimal() (*minimal, error) {
 		if s.Batch*f[0].outputs*f[1].outputs < 4*minimalTiles || !w.add(s, f[0], f[1]) {
 			return nil, nil
 		}
-		if err := w.plan(s, f[0], f[1]); err != nil {
+		if err := w.plan(s, unit, f[0], f[1]); err != nil {
 			return nil, err
 		}
 	}
@@ -95,14 +115,15 @@ func planes(all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.FACTORS][C.MAX_PAIR
 }
 
 // plan plans how the kernel of the last class is packed.
-func (w *minimal) plan(s *ConvSpec, y, x phaseTaps) error {
+func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
 	v := &w.classes[len(w.classes)-1]
 	k := y.taps * x.taps / 4 * s.InChannels
-	w.q.k = C.int64_t(k)
-	v.b, v.panel = C.int64_t(w.packed), C.int64_t(C.POINTS*k*int(C.tile_cols()))
-	w.packed += C.POINTS * k * roundUp(s.OutChannels, int(C.tile_cols()))
+	w.q.k = C.int64_t(k / unit)
+	v.b, v.panel = C.int64_t(w.packed), C.int64_t(C.POINTS*k/unit*int(C.tile_cols()))
+	w.packed += C.POINTS * k / unit * roundUp(s.OutChannels, int(C.tile_cols()))
 	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * 4 * k
 	kernel, err := kernelOf(s, y, x)
+	kernel.narrow(s.Stored)
 	w.kernels = append(w.kernels, kernel)
 	return err
 }
@@ -237,7 +258,7 @@ func (t *minimalTask) tiles(e C.extent) {
 }
 
 func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
-	line := t.pool.scratch.get(int(t.q.s.columns * t.q.s.c))
+	line := t.pool.scratch.get(int(2 * t.q.s.columns * t.q.s.c))
 	C.stage_planes(&t.q, e, C.int64_t(lo), C.int64_t(hi), floats(t.x), floats(planes.data), floats(line.data))
 	t.pool.scratch.put(line)
 }

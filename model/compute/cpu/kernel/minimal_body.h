@@ -1,31 +1,9 @@
 // Convolutions by minimal filtering for one instruction set; see direct.h.
 
-// acc[i][j] = sum over runs and t of a[i * ar + r->a + t] b[r->b + t * COLS + j*VL..], plus more and also, which have a tile's layout, where they are
-// not null. Added in registers, they cost 2 to 5% less time than with direct tiles that store their sums.
-#define ADJACENT(i) a + i * ar + r->a
-#define ADD(rows, vectors, f)                                                         \
-	if (f)                                                                        \
-		UNROLL for (int i = 0; i < rows; i++)                                 \
-			UNROLL for (int j = 0; j < vectors; j++)                      \
-				acc[i][j] += *(const vf *)(f + i * COLS + j * VL);
-#define MINIMAL_TILE(rows, vectors)                                                                                       \
-	static void ISA(minimal_##rows##_##vectors)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, \
-		const float *more, const float *also, float *c, const int64_t *row)                                             \
-	{                                                                                                                   \
-		const int64_t ak = 1, bk = COLS;                                                                            \
-		RUNS_SUM(rows, vectors, ADJACENT, NO_FETCH, vf, FLOATS, TIMES_FLOAT)                                        \
-		ADD(rows, vectors, more)                                                                                    \
-		ADD(rows, vectors, also)                                                                                       \
-		UNROLL for (int i = 0; i < rows; i++)                                                                       \
-			UNROLL for (int j = 0; j < vectors; j++)                                                            \
-				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                   \
-	}
-#define MINIMALS(rows) MINIMAL_TILE(rows, 1) MINIMAL_TILE(rows, 2)
-EACH_HEIGHT(MINIMALS)
+// Number of values in a word of an operand.
+#define UNIT(q) ((q)->half ? 2 : 1)
 
-typedef void (*ISA(minimal_tile))(const run *, int64_t, const float *, int64_t, const float *, const float *, const float *, float *, const int64_t *);
-#define BOTH(rows) {ISA(minimal_##rows##_1), ISA(minimal_##rows##_2)},
-static const ISA(minimal_tile) ISA(minimal_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
+// ---- operands ----
 
 // to = x - y for n floats.
 static inline void ISA(differ)(const float *x, const float *y, int64_t n, float *to)
@@ -37,42 +15,179 @@ static inline void ISA(differ)(const float *x, const float *y, int64_t n, float 
 		ISA(store_first)(to + i, ISA(load_first)(x + i, n - i) - ISA(load_first)(y + i, n - i), n - i);
 }
 
-// Stages line y of an image, or its differences from line y + ymove.
-static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t differs, float *to)
+// Writes n values, or x - y if y is not null, as the nearest bfloat16.
+static inline void ISA(round_values)(const float *x, const float *y, int64_t n, half *to)
+{
+	for (int64_t i = 0; i < n; i += VL) {
+		int64_t count = n - i < VL ? n - i : VL;
+		vf v = count == VL ? *(const vf *)(x + i) : ISA(load_first)(x + i, count);
+		if (y)
+			v -= count == VL ? *(const vf *)(y + i) : ISA(load_first)(y + i, count);
+		vh narrow = __builtin_convertvector(ISA(nearest)((vu)v) >> 16, vh);
+		if (count == VL)
+			*(vh *)(to + i) = narrow;
+		else
+			memcpy(to + i, &narrow, count * sizeof *to);
+	}
+}
+
+// The words of pairs of values: the nearest bfloat16 of x in the lower halves, those of y in the upper ones.
+static inline vu ISA(paired_values)(vf x, vf y) { return ISA(nearest)((vu)x) >> 16 | (ISA(nearest)((vu)y) & 0xffff0000u); }
+
+#if defined(SET_AVX512)
+// The same with the processor's conversions, which treat denormals as zero.
+VDP_TARGET static inline void vdp_round_values(const float *x, const float *y, int64_t n, half *to)
+{
+	int64_t i = 0;
+	for (; i + 32 <= n; i += 32) {
+		__m512 v = _mm512_loadu_ps(x + i), w = _mm512_loadu_ps(x + i + 16);
+		if (y)
+			v = _mm512_sub_ps(v, _mm512_loadu_ps(y + i)), w = _mm512_sub_ps(w, _mm512_loadu_ps(y + i + 16));
+		_mm512_storeu_si512(to + i, (__m512i)_mm512_cvtne2ps_pbh(w, v));
+	}
+	if (i < n)
+		ISA(round_values)(x + i, y ? y + i : 0, n - i, to + i);
+}
+
+VDP_TARGET static inline vu vdp_paired_values(vf x, vf y)
+{
+	static const uint16_t order[32] __attribute__((aligned(64))) = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26,
+		11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+	return (vu)_mm512_permutexvar_epi16(_mm512_load_si512(order), (__m512i)_mm512_cvtne2ps_pbh((__m512)y, (__m512)x));
+}
+#endif
+
+// Stages line y of an image, or its differences from line y + ymove, which are staged in line's second half.
+static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t differs, float *line)
 {
 	const staging *s = &q->s;
-	ISA(stage_line)(s, x, y, to);
+	ISA(stage_line)(s, x, y, line);
 	int64_t lo, hi;
 	if (!differs || !ISA(inside)(s, y + q->ymove, &lo, &hi))
 		return;
 	const float *other = x + (y + q->ymove) * s->sy + (s->x0 + lo) * s->c;
-	ISA(differ)(to + lo * s->c, other, (hi - lo) * s->c, to + lo * s->c);
+	float *to = line + lo * s->c;
+	if (s->narrow) {
+		float *wide = line + s->columns * s->c;
+		ISA(widen)(ISA(element)(x, (y + q->ymove) * s->sy + (s->x0 + lo) * s->c, 1), (hi - lo) * s->c, wide);
+		other = wide;
+	}
+	ISA(differ)(to, other, (hi - lo) * s->c, to);
+}
+
+// Writes a row of a plane: for each tile, the channels at a position of a line, or their differences from those apart floats on.
+#define PLANE_ROW(TARGET, name, ROUND)                                                                                                          \
+	TARGET static void ISA(name)(const minimal *q, const float *from, int64_t apart, float *to)                                           \
+	{                                                                                                                                     \
+		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += 2 * q->xmove * q->s.c)                                             \
+			ROUND(from, apart ? from + apart : 0, q->s.c, (half *)(void *)to);                                                    \
+	}
+PLANE_ROW(, round_row, ISA(round_values))
+#if defined(SET_AVX512)
+PLANE_ROW(VDP_TARGET, vdp_round_row, vdp_round_values)
+#endif
+
+static void ISA(float_row)(const minimal *q, const float *from, int64_t apart, float *to)
+{
+	for (int64_t j = 0; j < q->w; j++, to += q->s.c, from += 2 * q->xmove * q->s.c)
+		if (apart)
+			ISA(differ)(from, from + apart, q->s.c, to);
+		else
+			memcpy(to, from, 4 * q->s.c);
+}
+
+static void (*ISA(plane_row_of)(int64_t half))(const minimal *, const float *, int64_t, float *)
+{
+#if defined(SET_AVX512)
+	if (half == HALF_AVX512)
+		return ISA(vdp_round_row);
+#endif
+	return half ? ISA(round_row) : ISA(float_row);
 }
 
 // Stages the planes of the extent's tiles: for each plane, a row of channels for each tile.
 static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
 {
-	int64_t c = q->s.c, lines = e->l1 - e->l0, size = (e->i1 - e->i0) * lines * q->w * c;
+	int64_t c = q->s.c, lines = e->l1 - e->l0, row = q->w * q->s.c / UNIT(q), size = (e->i1 - e->i0) * lines * row;
+	void (*stage_row)(const minimal *, const float *, int64_t, float *) = ISA(plane_row_of)(q->half);
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t a = 0; a < q->yplanes; a++)
 			for (int64_t l = e->l0; l < e->l1; l++) {
-				ISA(plane_line)(q, x + i * q->s.batch, q->y[a].first + 2 * q->ymove * l, q->y[a].differs, line);
-				for (int64_t b = 0; b < q->xplanes; b++) {
-					float *to = room + (a * q->xplanes + b) * size + ((i - e->i0) * lines + l - e->l0) * q->w * c;
-					const float *from = line + (q->x[b].first - q->s.x0) * c;
-					for (int64_t j = 0; j < q->w; j++, to += c, from += 2 * q->xmove * c)
-						if (q->x[b].differs)
-							ISA(differ)(from, from + q->xmove * c, c, to);
-						else
-							memcpy(to, from, 4 * c);
-				}
+				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y[a].first + 2 * q->ymove * l, q->y[a].differs, line);
+				for (int64_t b = 0; b < q->xplanes; b++)
+					stage_row(q, line + (q->x[b].first - q->s.x0) * c, q->x[b].differs ? q->xmove * c : 0,
+						room + (a * q->xplanes + b) * size + ((i - e->i0) * lines + l - e->l0) * row);
 			}
+}
+
+// ---- tiles ----
+
+// acc[i][j] = sum over runs and t of a[i * ar + r->a + t] b[r->b + t * COLS + j*VL..], plus more and also, which have a tile's layout, where they are
+// not null. Added in registers, they cost 2 to 5% less time than with direct tiles that store their sums.
+#define ADJACENT(i) a + i * ar + r->a
+#define ADD(rows, vectors, f)                                                         \
+	if (f)                                                                        \
+		UNROLL for (int i = 0; i < rows; i++)                                 \
+			UNROLL for (int j = 0; j < vectors; j++)                      \
+				acc[i][j] += *(const vf *)(f + i * COLS + j * VL);
+#define MINIMAL_TILE(TARGET, name, rows, vectors, V, LOAD, TIMES)                                                            \
+	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, \
+		const float *more, const float *also, float *c, const int64_t *row)                                             \
+	{                                                                                                                   \
+		const int64_t ak = 1, bk = COLS;                                                                            \
+		RUNS_SUM(rows, vectors, ADJACENT, NO_FETCH, V, LOAD, TIMES)                                                 \
+		ADD(rows, vectors, more)                                                                                    \
+		ADD(rows, vectors, also)                                                                                    \
+		UNROLL for (int i = 0; i < rows; i++)                                                                       \
+			UNROLL for (int j = 0; j < vectors; j++)                                                            \
+				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                   \
+	}
+#define MINIMALS(rows) MINIMAL_TILE(, minimal, rows, 1, vf, FLOATS, TIMES_FLOAT) MINIMAL_TILE(, minimal, rows, 2, vf, FLOATS, TIMES_FLOAT)
+EACH_HEIGHT(MINIMALS)
+
+typedef void (*ISA(minimal_tile))(const run *, int64_t, const float *, int64_t, const float *, const float *, const float *, float *, const int64_t *);
+#define BOTH(rows) {ISA(minimal_##rows##_1), ISA(minimal_##rows##_2)},
+static const ISA(minimal_tile) ISA(minimal_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
+
+// The same for pairs of bfloat16, in plain C.
+#define TIMES_HALVES(acc, x, v) ISA(times_halves)(acc, x, v)
+#define WORDS_OF(y) (*(const vi *)(y))
+static inline vf ISA(times_halves)(vf acc, const float *x, vi v)
+{
+	int32_t pair;
+	memcpy(&pair, x, sizeof pair);
+	vi words = (vi){0} + pair;
+	return acc + ((vf)(words << 16) * (vf)(v << 16) + (vf)(words & -65536) * (vf)(v & -65536));
+}
+#define MINIMAL_HALVES(rows) MINIMAL_TILE(, minimal_halves, rows, 1, vi, WORDS_OF, TIMES_HALVES) MINIMAL_TILE(, minimal_halves, rows, 2, vi, WORDS_OF, TIMES_HALVES)
+EACH_HEIGHT(MINIMAL_HALVES)
+#undef BOTH
+#define BOTH(rows) {ISA(minimal_halves_##rows##_1), ISA(minimal_halves_##rows##_2)},
+static const ISA(minimal_tile) ISA(minimal_halves_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
+
+#if defined(SET_AVX512)
+#define MINIMAL_VDPS(rows)                                                                  \
+	MINIMAL_TILE(VDP_TARGET, minimal_vdp, rows, 1, __m512bh, PAIRS_OF, TIMES_PAIR)        \
+	MINIMAL_TILE(VDP_TARGET, minimal_vdp, rows, 2, __m512bh, PAIRS_OF, TIMES_PAIR)
+EACH_HEIGHT(MINIMAL_VDPS)
+#undef BOTH
+#define BOTH(rows) {ISA(minimal_vdp_##rows##_1), ISA(minimal_vdp_##rows##_2)},
+static const ISA(minimal_tile) ISA(minimal_vdp_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
+#endif
+
+static inline ISA(minimal_tile) ISA(minimal_tile_of)(int64_t half, int64_t rows, int64_t vectors)
+{
+#if defined(SET_AVX512)
+	if (half == HALF_AVX512)
+		return ISA(minimal_vdp_tiles)[rows - 1][vectors - 1];
+#endif
+	return (half ? ISA(minimal_halves_tiles) : ISA(minimal_tiles))[rows - 1][vectors - 1];
 }
 
 // Computes one panel of columns of a class.
 static void ISA(minimal_panel)(const minimal *q, const minimal_class *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
 {
-	int64_t c = q->s.c, lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w;
+	int64_t c = q->s.c / UNIT(q), lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w;
 	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, at[ROWS], runs = q->ypairs * q->xpairs;
 	run r[POINTS][MAX_PAIRS * MAX_PAIRS];
 	for (int64_t u = 0; u < POINTS; u++)
@@ -89,7 +204,7 @@ static void ISA(minimal_panel)(const minimal *q, const minimal_class *w, const e
 			int64_t line = (i + j) / q->w, column = (i + j) % q->w;
 			at[j] = (e->i0 + line / lines) * q->obatch + 2 * (e->l0 + line % lines) * q->oline + 2 * column * q->ocolumn;
 		}
-		ISA(minimal_tile) tile = ISA(minimal_tiles)[height - 1][cols > VL];
+		ISA(minimal_tile) tile = ISA(minimal_tile_of)(q->half, height, cols > VL ? 2 : 1);
 		const float *x = room + i * c;
 		float __attribute__((aligned(64))) middle[ROWS * COLS], line[2][ROWS * COLS], column[2][ROWS * COLS];
 		tile(r[0], runs, x, c, b, 0, 0, middle, ISA(flat));
@@ -110,10 +225,60 @@ static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, cons
 			ISA(minimal_panel)(q, &w[i], e, p, b, y, planes);
 }
 
+// ---- kernels ----
+
+// The factors of each point, from a vector of each of four taps, which are size floats apart.
+static inline void ISA(factors_of)(const float *taps, int64_t size, vf *f)
+{
+	vf s = *(const vf *)taps, v = *(const vf *)(taps + size), u = *(const vf *)(taps + 2 * size), w = *(const vf *)(taps + 3 * size);
+	f[0] = (s + v) + (u + w), f[1] = s + u, f[2] = -(v + w);
+	f[3] = s + v, f[4] = s, f[5] = -v;
+	f[6] = -(u + w), f[7] = -u, f[8] = w;
+}
+
+// Writes the factors of rows of taps to panels that are all floats apart.
+static void ISA(float_factors)(const float *taps, int64_t size, float *to, int64_t all)
+{
+	for (int64_t i = 0; i < size; i += VL, to += VL) {
+		vf f[POINTS];
+		ISA(factors_of)(taps + i, size, f);
+		UNROLL for (int u = 0; u < POINTS; u++)
+			*(vf *)(to + u * all) = f[u];
+	}
+}
+
+// The same as pairs of rows.
+#define HALF_FACTORS(TARGET, name, PAIR)                                                            \
+	TARGET static void ISA(name)(const float *taps, int64_t size, float *to, int64_t all)      \
+	{                                                                                           \
+		for (int64_t i = 0; i < size; i += 2 * COLS)                                        \
+			for (int64_t j = i; j < i + COLS; j += VL, to += VL) {                      \
+				vf f[POINTS], g[POINTS];                                            \
+				ISA(factors_of)(taps + j, size, f);                                 \
+				ISA(factors_of)(taps + j + COLS, size, g);                          \
+				UNROLL for (int u = 0; u < POINTS; u++)                             \
+					*(vu *)(to + u * all) = PAIR(f[u], g[u]);                   \
+			}                                                                           \
+	}
+HALF_FACTORS(, half_factors, ISA(paired_values))
+#if defined(SET_AVX512)
+HALF_FACTORS(VDP_TARGET, vdp_factors, vdp_paired_values)
+#endif
+
+static void (*ISA(factors_for)(int64_t half))(const float *, int64_t, float *, int64_t)
+{
+#if defined(SET_AVX512)
+	if (half == HALF_AVX512)
+		return ISA(vdp_factors);
+#endif
+	return half ? ISA(half_factors) : ISA(float_factors);
+}
+
 // Packs a panel of the factors of each point, a block of channels of a pair of taps at a time, whose four taps are packed in room.
 static void ISA(pack_minimal)(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
 {
-	int64_t c = q->s.c, all = q->k * COLS, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs;
+	int64_t c = q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs;
+	void (*write)(const float *, int64_t, float *, int64_t) = ISA(factors_for)(q->half);
 	for (int64_t t = 0; t < q->ypairs * q->xpairs; t++)
 		for (int64_t k = 0; k < c; k += BLOCK_K) {
 			int64_t kc = c - k < BLOCK_K ? c - k : BLOCK_K, size = kc * COLS;
@@ -121,90 +286,153 @@ static void ISA(pack_minimal)(const minimal *q, const product *kernel, const flo
 				int64_t tap = (t / q->xpairs + j / 2 * q->ypairs) * xtaps + t % q->xpairs + j % 2 * q->xpairs;
 				ISA(pack)(&kernel->b, b, p * COLS, cols, COLS, tap * c + k, kc, room + j * size);
 			}
-			float *o = to + (t * c + k) * COLS;
-			for (int64_t i = 0; i < size; i += VL, o += VL) {
-				vf s = *(const vf *)(room + i), v = *(const vf *)(room + size + i);
-				vf u = *(const vf *)(room + 2 * size + i), w = *(const vf *)(room + 3 * size + i);
-				*(vf *)o = (s + v) + (u + w), *(vf *)(o + all) = s + u, *(vf *)(o + 2 * all) = -(v + w);
-				*(vf *)(o + 3 * all) = s + v, *(vf *)(o + 4 * all) = s, *(vf *)(o + 5 * all) = -v;
-				*(vf *)(o + 6 * all) = -(u + w), *(vf *)(o + 7 * all) = -u, *(vf *)(o + 8 * all) = w;
-			}
+			write(room, size, to + (t * c + k) / UNIT(q) * COLS, q->k * COLS);
 		}
 }
 
 // ---- gradients for kernels ----
 
-// Writes n channels of a factor, which is at so many corners, to panels of width channels, panel floats apart, in whole vectors.
-#define FACTOR_ROW(corners, SUM)                                                                                                      \
-	static void ISA(factor_row_##corners)(const float *const *corner, float sign, int64_t n, int64_t width, int64_t panel, float *to) \
-	{                                                                                                                             \
-		for (int64_t m = 0; m < n; m += width, to += panel)                                                                   \
-			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                        \
-				vf v[corners];                                                                                        \
-				UNROLL for (int j = 0; j < corners; j++)                                                              \
-					v[j] = n - m - i >= VL ? *(const vf *)(corner[j] + m + i) : ISA(load_first)(corner[j] + m + i, n - m - i); \
-				*(vf *)(to + i) = SUM;                                                                                \
-			}                                                                                                             \
-	}
-FACTOR_ROW(1, v[0])
-FACTOR_ROW(2, v[0] + sign * v[1])
-FACTOR_ROW(4, (v[0] + sign * v[1]) + sign * (v[2] + sign * v[3]))
+// A factor's channels of a tile: the sum, or difference, of the values at one, two or four corners.
+typedef struct {
+	const float *corner[4];
+} ISA(corners);
 
-// Stages a factor of tiles [t0, t1) and channels [n0, n1) in panels, whose tiles are pitch floats apart. zeros holds as many zeros as there are channels.
+#define SUM_1(v) (v[0])
+#define SUM_2(v) (v[0] + sign * v[1])
+#define SUM_4(v) ((v[0] + sign * v[1]) + sign * (v[2] + sign * v[3]))
+#define LOAD_CORNERS(v, t, many, WHOLE, FIRST)                  \
+	vf v[many];                                               \
+	UNROLL for (int j = 0; j < many; j++   )                  \
+		v[j] = n - m - i >= VL ? WHOLE((t).corner[j], m + i) : FIRST((t).corner[j], m + i, n - m - i);
+
+// Writes n channels of a factor to panels of width channels, panel words apart, in whole vectors.
+#define FACTOR_ROW(many)                                                                                                          \
+	static void ISA(factor_row_##many)(const ISA(corners) *t, float sign, int64_t n, int64_t width, int64_t panel, float *to) \
+	{                                                                                                                         \
+		for (int64_t m = 0; m < n; m += width, to += panel)                                                               \
+			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                    \
+				LOAD_CORNERS(v, t[0], many, WHOLE_FLOATS, FIRST_FLOATS)                                        \
+				*(vf *)(to + i) = SUM_##many(v);                                                               \
+			}                                                                                                         \
+	}
+// The same for two tiles, as pairs of bfloat16.
+#define FACTOR_PAIRS(TARGET, name, many, WHOLE, FIRST, PAIR)                                                                     \
+	TARGET static void ISA(name##_##many)(const ISA(corners) *t, float sign, int64_t n, int64_t width, int64_t panel, float *to) \
+	{                                                                                                                         \
+		for (int64_t m = 0; m < n; m += width, to += panel)                                                               \
+			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                    \
+				LOAD_CORNERS(v, t[0], many, WHOLE, FIRST)                                                      \
+				LOAD_CORNERS(w, t[1], many, WHOLE, FIRST)                                                      \
+				*(vu *)(to + i) = PAIR(SUM_##many(v), SUM_##many(w));                                       \
+			}                                                                                                         \
+	}
+#define WHOLE_FLOATS(x, at) (*(const vf *)(x + at))
+#define FIRST_FLOATS(x, at, n) ISA(load_first)(x + at, n)
+#define WHOLE_HALVES(x, at) ISA(widened)((const half *)(const void *)x + at)
+#define FIRST_HALVES(x, at, n) ISA(widened_first)((const half *)(const void *)x + at, n)
+
+// The first n of VL values, which are stored as bfloat16; the others are zero.
+static inline vf ISA(widened_first)(const half *x, int64_t n)
+{
+	half first[VL] = {0};
+	memcpy(first, x, n * sizeof *x);
+	return ISA(widened)(first);
+}
+
+#define FACTOR_ROWS(many)                                                                                   \
+	FACTOR_ROW(many)                                                                                \
+	FACTOR_PAIRS(, factor_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, ISA(paired_values))              \
+	FACTOR_PAIRS(, factor_narrow, many, WHOLE_HALVES, FIRST_HALVES, ISA(paired_values))
+FACTOR_ROWS(1)
+FACTOR_ROWS(2)
+FACTOR_ROWS(4)
+typedef void (*ISA(factor_row))(const ISA(corners) *, float, int64_t, int64_t, int64_t, float *);
+#define EACH(name) {ISA(name##_1), ISA(name##_2), ISA(name##_4)}
+#if defined(SET_AVX512)
+#define VDP_FACTORS(many)                                                                               \
+	FACTOR_PAIRS(VDP_TARGET, vdp_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, vdp_paired_values)        \
+	FACTOR_PAIRS(VDP_TARGET, vdp_narrow, many, WHOLE_HALVES, FIRST_HALVES, vdp_paired_values)
+VDP_FACTORS(1)
+VDP_FACTORS(2)
+VDP_FACTORS(4)
+#endif
+
+// The function that writes a factor with so many corners.
+static inline ISA(factor_row) ISA(factor_row_of)(int64_t half, int64_t narrow, int64_t corners)
+{
+	static const ISA(factor_row) rows[3][3] = {EACH(factor_row), EACH(factor_pairs), EACH(factor_narrow)};
+#if defined(SET_AVX512)
+	static const ISA(factor_row) vdps[2][3] = {EACH(vdp_pairs), EACH(vdp_narrow)};
+	if (half == HALF_AVX512)
+		return vdps[narrow][corners / 2];
+#endif
+	return rows[half ? 1 + narrow : 0][corners / 2];
+}
+
+// Stages a factor of tiles [t0, t1) and channels [n0, n1) in panels, whose tiles, or pairs of them, are pitch words apart. zeros holds as many zeros as
+// there are channels.
 static void ISA(stage_factor)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
 	const int64_t *factor, const int64_t *pair, int64_t width, int64_t pitch, int64_t panel, const float *zeros, float *to)
 {
 	// A factor's corners are those of one line or two, and of one position of each or two.
-	int64_t dy = o->other[0][factor[0]], dx = o->other[1][factor[1]], lines = dy ? 2 : 1, positions = dx ? 2 : 1;
+	int64_t dy = o->other[0][factor[0]], dx = o->other[1][factor[1]], lines = dy ? 2 : 1, positions = dx ? 2 : 1, ready = 0, unit = UNIT(q);
+	ISA(factor_row) write = ISA(factor_row_of)(q->half, o->narrow, lines * positions);
+	ISA(corners) tile[2];
 	for (int64_t t = t0; t < t1;) {
 		int64_t l = t / q->w, j = t % q->w, end = t1 - t < q->w - j ? j + t1 - t : q->w, y = o->first[0][factor[0]][pair[0]] + l % q->h * o->step[0];
-		const float *image = x + l / q->h * o->batch + n0;
-		for (t += end - j; j < end; j++, to += pitch) {
+		const float *image = ISA(element)(x, l / q->h * o->batch + n0, o->narrow);
+		for (t += end - j; j < end; j++) {
 			int64_t z = o->first[1][factor[1]][pair[1]] + j * o->step[1], corners = 0;
-			const float *corner[4];
 			for (int64_t i = 0; i < lines; i++)
 				for (int64_t k = 0; k < positions; k++) {
 					int64_t line = y + i * dy, at = z + k * dx;
 					int in = line >= 0 && line < o->extent[0] && at >= 0 && at < o->extent[1];
-					corner[corners++] = in ? image + line * o->stride[0] + at * o->stride[1] : zeros;
+					tile[ready].corner[corners++] = in ? ISA(element)(image, line * o->stride[0] + at * o->stride[1], o->narrow) : zeros;
 				}
-			(corners == 4 ? ISA(factor_row_4) : corners == 2 ? ISA(factor_row_2) : ISA(factor_row_1))(corner, o->sign, n1 - n0, width, panel, to);
+			if (++ready == unit) {
+				write(tile, o->sign, n1 - n0, width, panel, to);
+				to += pitch, ready = 0;
+			}
 		}
+	}
+	if (ready > 0) {
+		tile[1] = (ISA(corners)){{zeros, zeros, zeros, zeros}};
+		write(tile, o->sign, n1 - n0, width, panel, to);
 	}
 }
 
 // The layout of what a part stages: the operand with the rows of tiles of the result as one panel, whose pitch spreads it over the sets of a cache, and
 // the one with their columns in panels.
 typedef struct {
-	int64_t rows, cols, height, tiles, pitch, cpanel, zeros;
+	int64_t rows, cols, height, words, pitch, cpanel, zeros; // words of tiles, or of pairs of them
 } ISA(gradient_layout);
 
 static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, const gradient_part *p)
 {
-	int64_t i = p->i1 - p->i0, j = p->j1 - p->j0, tiles = p->t1 - p->t0 < TILES ? p->t1 - p->t0 : TILES;
-	ISA(gradient_layout) l = {.rows = q->swapped ? j : i, .cols = q->swapped ? i : j, .tiles = tiles};
+	int64_t i = p->i1 - p->i0, j = p->j1 - p->j0, words = (p->t1 - p->t0 + UNIT(q) - 1) / UNIT(q);
+	ISA(gradient_layout) l = {.rows = q->swapped ? j : i, .cols = q->swapped ? i : j, .words = words < TILES ? words : TILES};
 	l.height = ISA(height)(l.rows);
-	l.pitch = ISA(aligned)(l.rows) + 4, l.cpanel = tiles * COLS, l.zeros = ISA(aligned)(i > j ? i : j);
+	l.pitch = ISA(aligned)(l.rows) + 4, l.cpanel = l.words * COLS, l.zeros = ISA(aligned)(i > j ? i : j);
 	return l;
 }
 
 static int64_t ISA(gradient_floats)(const minimal_gradient *q, const gradient_part *p)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	return l.zeros + ISA(aligned)(l.tiles * l.pitch + VL) + (l.cols + COLS - 1) / COLS * l.cpanel;
+	return l.zeros + ISA(aligned)(l.words * l.pitch + VL) + (l.cols + COLS - 1) / COLS * l.cpanel;
 }
 
 // Adds the products of staged factors to the taps that contain them.
-static void ISA(gradient_products)(const minimal_gradient *q, const ISA(gradient_layout) *l, int64_t tiles, const int64_t *factor, float *y, int add,
+static void ISA(gradient_products)(const minimal_gradient *q, const ISA(gradient_layout) *l, int64_t words, const int64_t *factor, float *y, int add,
 	const float *rows, const float *cols)
 {
-	const run r = {0, 0, tiles, 0, 0, 0};
+	const run r = {0, 0, words, 0, 0, 0};
 	for (int64_t j = 0; j < l->cols; j += COLS)
 		for (int64_t i = 0; i < l->rows; i += l->height) {
 			int64_t height = l->rows - i < l->height ? l->rows - i : l->height, width = l->cols - j < COLS ? l->cols - j : COLS;
 			const float *a = rows + i, *b = cols + j / COLS * l->cpanel;
 			float __attribute__((aligned(64))) sum[ROWS * COLS];
-			ISA(correlation_tile)(0, &r, 1, a, height, l->pitch, b, COLS, COLS, sum, COLS, 0);
+			ISA(correlation_tile)(q->half, &r, 1, a, height, l->pitch, b, COLS, COLS, sum, COLS, 0);
 			for (int64_t dy = factor[0] == HIGH_TAP; dy <= (factor[0] != LOW_TAP); dy++)
 				for (int64_t dx = factor[1] == HIGH_TAP; dx <= (factor[1] != LOW_TAP); dx++) {
 					float *to = y + dy * q->apart[0] + dx * q->apart[1] + i * q->srow + j;
@@ -217,11 +445,11 @@ static void ISA(gradient_products)(const minimal_gradient *q, const ISA(gradient
 static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	float *rows = room + l.zeros, *cols = rows + ISA(aligned)(l.tiles * l.pitch + VL);
+	float *rows = room + l.zeros, *cols = rows + ISA(aligned)(l.words * l.pitch + VL);
 	memset(room, 0, 4 * l.zeros);
 	y += q->swapped ? p->j0 * q->srow + p->i0 : p->i0 * q->srow + p->j0;
-	for (int64_t t = p->t0; t < p->t1; t += TILES) {
-		int64_t end = t + TILES < p->t1 ? t + TILES : p->t1;
+	for (int64_t t = p->t0; t < p->t1; t += UNIT(q) * TILES) {
+		int64_t end = t + UNIT(q) * TILES < p->t1 ? t + UNIT(q) * TILES : p->t1, words = (end - t + UNIT(q) - 1) / UNIT(q);
 		for (int64_t u = 0; u < POINTS; u++) {
 			const int64_t factor[2] = {u / FACTORS, u % FACTORS}, none[2] = {0, 0};
 			ISA(stage_factor)(q, &q->v, v, t, end, p->j0, p->j1, factor, none, q->swapped ? l.rows : COLS, q->swapped ? l.pitch : COLS, l.cpanel,
@@ -231,7 +459,7 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 					const int64_t pair[2] = {ty, tx};
 					ISA(stage_factor)(q, &q->x, x, t, end, p->i0, p->i1, factor, pair, q->swapped ? COLS : l.rows, q->swapped ? COLS : l.pitch, l.cpanel,
 						room, q->swapped ? cols : rows);
-					ISA(gradient_products)(q, &l, end - t, factor, y + ty * q->tap[0] + tx * q->tap[1], t > p->t0 || u > 0, rows, cols);
+					ISA(gradient_products)(q, &l, words, factor, y + ty * q->tap[0] + tx * q->tap[1], t > p->t0 || u > 0, rows, cols);
 				}
 		}
 	}
@@ -242,9 +470,31 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 #undef NO_FETCH
 #undef FLOATS
 #undef TIMES_FLOAT
+#undef VDP_TARGET
+#undef PAIRS_OF
+#undef TIMES_PAIR
+#undef UNIT
+#undef PLANE_ROW
 #undef ADJACENT
 #undef ADD
 #undef MINIMAL_TILE
 #undef MINIMALS
+#undef TIMES_HALVES
+#undef WORDS_OF
+#undef MINIMAL_HALVES
+#undef MINIMAL_VDPS
 #undef BOTH
+#undef HALF_FACTORS
+#undef SUM_1
+#undef SUM_2
+#undef SUM_4
+#undef LOAD_CORNERS
 #undef FACTOR_ROW
+#undef FACTOR_PAIRS
+#undef WHOLE_FLOATS
+#undef FIRST_FLOATS
+#undef WHOLE_HALVES
+#undef FIRST_HALVES
+#undef FACTOR_ROWS
+#undef EACH
+#undef VDP_FACTORS

@@ -182,7 +182,7 @@ void half_pack_panels(const product *q, const float *b, float *to, int64_t i, in
 
 int64_t planes_floats(const minimal *q, const extent *e)
 {
-	return (e->i1 - e->i0) * (e->l1 - e->l0) * q->w * q->yplanes * q->xplanes * q->s.c;
+	return (e->i1 - e->i0) * (e->l1 - e->l0) * q->w * q->yplanes * q->xplanes * q->s.c / (q->half ? 2 : 1);
 }
 
 void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
