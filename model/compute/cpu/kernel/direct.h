@@ -115,9 +115,9 @@ typedef struct {
 	int64_t tap[2], apart[2], srow; // strides of the result: of taps, of the two taps of a pair, and of a tile's rows
 } minimal_gradient;
 
-// Part of such a gradient: tiles [t0, t1) of all images, channels [i0, i1) of x and [j0, j1) of v.
+// Part of such a gradient: tiles [t0, t1) of all images, channels [i0, i1) of x and [j0, j1) of v, pairs [pair0, pair1) of taps, line by line.
 typedef struct {
-	int64_t t0, t1, i0, i1, j0, j1;
+	int64_t t0, t1, i0, i1, j0, j1, pair0, pair1;
 } gradient_part;
 
 // A correlation of images with v, [h, w, n] for each image: y[i, j, c, o] = sum over images, l and k of

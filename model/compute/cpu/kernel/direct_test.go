@@ -526,9 +526,13 @@ func filterable(t *rapid.T, s *ConvSpec) {
 func TestConvMinimalGradient(t *testing.T) {
 	defer func(channels, tiles int) { gradientChannels, minimalTiles = channels, tiles }(gradientChannels, minimalTiles)
 	gradientChannels, minimalTiles = 1, 1
-	p := NewPool(2)
-	defer p.Close()
-	forMinimal(t, func(t *testing.T, o Operands) { checkMinimalGradient(t, p, o) })
+	for _, threads := range []int{1, 2, 16} { // which divide it differently
+		p := NewPool(threads)
+		defer p.Close()
+		t.Run(fmt.Sprint(threads, " threads"), func(t *testing.T) {
+			forMinimal(t, func(t *testing.T, o Operands) { checkMinimalGradient(t, p, o) })
+		})
+	}
 }
 
 func checkMinimalGradient(t *testing.T, p *Pool, o Operands) {

@@ -9,6 +9,8 @@ package kernel
 */
 import "C"
 
+import "math"
+
 // gradient is the gradient for a kernel by minimal filtering, of channels-last images: 9 products for each 2 × 2 taps instead of 16.
 type gradient struct {
 	q     C.minimal_gradient
@@ -24,8 +26,8 @@ var gradientChannels = 32
 const (
 	// gradientRows and gradientColumns limit the channels of a part, so that its part of the result stays in the L2 cache.
 	gradientRows, gradientColumns = 128, 256
-	// leastChannels and leastHalves are the smallest numbers of channels to which blocks are divided for more threads, in float32 and bfloat16.
-	leastChannels, leastHalves = 32, 128
+	// leastChannels and leastTiles are the smallest numbers of channels and of tiles to which blocks are divided for more threads.
+	leastChannels, leastTiles = 32, 64
 	// gradientCopies is the largest number of floats of the copies of the result in which parts of the images are summed.
 	gradientCopies = 1 << 21
 )
@@ -79,16 +81,22 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 	return g
 }
 
-// gradientTask is a running gradient: parts of the images, and for each of them blocks of channels.
+// gradientTask is a running gradient.
 type gradientTask struct {
 	*gradient
-	pool          *Pool
-	x, v, y       []float32
-	copies        []float32 // of the result, for parts after the first
-	parts         int
-	rows, columns int // numbers of blocks of x's channels and of v's
-	joining       bool
+	gradientSplit
+	pool    *Pool
+	x, v, y []float32
+	copies  []float32 // of the result, for parts after the first
+	joining bool
 }
+
+// gradientSplit divides a gradient into units: parts of the images, and for each of them blocks of x's and of v's channels and of pairs of taps.
+type gradientSplit struct {
+	parts, rows, columns, pairs int
+}
+
+func (s gradientSplit) units() int { return s.parts * s.rows * s.columns * s.pairs }
 
 var gradientTasks keep[gradientTask]
 
@@ -97,11 +105,10 @@ func (w *gradient) run(p *Pool, x, v, y []float32) {
 		m.FLOPs.Add(int64(w.flops))
 	}
 	t := gradientTasks.get()
-	*t = gradientTask{gradient: w, pool: p, x: x, v: v, y: y}
-	t.split()
+	*t = gradientTask{gradient: w, gradientSplit: w.split(p.threads), pool: p, x: x, v: v, y: y}
 	copies := p.scratch.get((t.parts - 1) * w.size)
 	t.copies = copies.data
-	units := t.parts * t.rows * t.columns
+	units := t.units()
 	p.runChunks(units, units, t)
 	if t.parts > 1 {
 		t.joining = true
@@ -111,25 +118,41 @@ func (w *gradient) run(p *Pool, x, v, y []float32) {
 	gradientTasks.put(t)
 }
 
-// split divides the channels into blocks. If these are too few for the threads, it divides the images, too, and then the blocks.
-func (t *gradientTask) split() {
-	i, j, want := int(t.q.x.n), int(t.q.v.n), 2*t.pool.threads
-	t.rows, t.columns, t.parts = (i+gradientRows-1)/gradientRows, (j+gradientColumns-1)/gradientColumns, 1
-	if t.pool.threads == 1 {
-		return
-	}
-	t.parts = max(1, min((want+t.rows*t.columns-1)/(t.rows*t.columns), 1+gradientCopies/t.size, t.tiles/C.TILES))
-	least := leastChannels
-	if t.q.half != halfNone {
-		least = leastHalves
-	}
-	for t.parts*t.rows*t.columns < want && max(i/t.rows, j/t.columns) >= 2*least {
-		if j/t.columns >= i/t.rows {
-			t.columns *= 2
-		} else {
-			t.rows *= 2
+// split returns the division that takes the least time.
+func (w *gradient) split(threads int) gradientSplit {
+	i, j, pairs := int(w.q.x.n), int(w.q.v.n), int(w.q.pairs[0]*w.q.pairs[1])
+	best, least := gradientSplit{}, math.Inf(1)
+	for parts := 1; parts == 1 || threads > 1 && parts <= min(2*threads, 1+gradientCopies/w.size, w.tiles/leastTiles); parts *= 2 {
+		for rows := (i + gradientRows - 1) / gradientRows; ; rows *= 2 {
+			for columns := (j + gradientColumns - 1) / gradientColumns; ; columns *= 2 {
+				for n := 1; n <= pairs; n *= 2 {
+					s := gradientSplit{parts, rows, columns, n}
+					if time := w.time(s, threads); time < least {
+						best, least = s, time
+					}
+				}
+				if threads == 1 || j/columns < 2*leastChannels {
+					break
+				}
+			}
+			if threads == 1 || i/rows < 2*leastChannels {
+				break
+			}
 		}
 	}
+	return best
+}
+
+// The times to stage a vector, to add one of sums to the taps, and to add one of a copy, in multiplications of vectors.
+const stageCost, tapsCost, copyCost = 27, 20, 10
+
+// time returns the assumed time of a division, in multiplications. Threads do not progress equally, so it has a part of a unit's time more.
+func (w *gradient) time(s gradientSplit, threads int) float64 {
+	up := func(n, of int) int { return (n + of - 1) / of }
+	words, i, j, pairs := up(up(w.tiles, s.parts), unitOf(int(w.q.half))), up(int(w.q.x.n), s.rows), up(int(w.q.v.n), s.columns), up(int(w.q.pairs[0]*w.q.pairs[1]), s.pairs)
+	columns := roundUp(j, int(C.tile_cols()))
+	unit := float64(C.POINTS * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + up(words, C.TILES)*tapsCost*pairs*i*columns))
+	return unit*(float64(up(s.units(), threads))+0.25) + copyCost*float64((s.parts-1)*w.size)/float64(threads)
 }
 
 func (t *gradientTask) do(lo, hi int) {
@@ -142,11 +165,13 @@ func (t *gradientTask) do(lo, hi int) {
 		return
 	}
 	for u := lo; u < hi; u++ {
-		column, row, part := u%t.columns, u/t.columns%t.rows, u/(t.columns*t.rows)
+		pair, column, row, part := u%t.pairs, u/t.pairs%t.columns, u/(t.pairs*t.columns)%t.rows, u/(t.pairs*t.columns*t.rows)
+		pairs := int(t.q.pairs[0] * t.q.pairs[1])
 		p := C.gradient_part{
 			t0: C.int64_t(t.tiles * part / t.parts), t1: C.int64_t(t.tiles * (part + 1) / t.parts),
 			i0: C.int64_t(int(t.q.x.n) * row / t.rows), i1: C.int64_t(int(t.q.x.n) * (row + 1) / t.rows),
 			j0: C.int64_t(int(t.q.v.n) * column / t.columns), j1: C.int64_t(int(t.q.v.n) * (column + 1) / t.columns),
+			pair0: C.int64_t(pairs * pair / t.pairs), pair1: C.int64_t(pairs * (pair + 1) / t.pairs),
 		}
 		y := t.y
 		if part > 0 {

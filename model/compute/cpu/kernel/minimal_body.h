@@ -57,7 +57,7 @@ VDP_TARGET static inline vu vdp_paired_values(vf x, vf y)
 }
 #endif
 
-// Stages line y of an image, or its differences from line y + ymove, which are staged in line's second half.
+// Stages line y of an image, or its differences from line y + ymove. line has room for two lines.
 static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t differs, float *line)
 {
 	const staging *s = &q->s;
@@ -65,11 +65,10 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 	int64_t lo, hi;
 	if (!differs || !ISA(inside)(s, y + q->ymove, &lo, &hi))
 		return;
-	const float *other = x + (y + q->ymove) * s->sy + (s->x0 + lo) * s->c;
-	float *to = line + lo * s->c;
+	const float *other = ISA(element)(x, (y + q->ymove) * s->sy + (s->x0 + lo) * s->c, s->narrow);
+	float *to = line + lo * s->c, *wide = line + s->columns * s->c;
 	if (s->narrow) {
-		float *wide = line + s->columns * s->c;
-		ISA(widen)(ISA(element)(x, (y + q->ymove) * s->sy + (s->x0 + lo) * s->c, 1), (hi - lo) * s->c, wide);
+		ISA(widen)(other, (hi - lo) * s->c, wide);
 		other = wide;
 	}
 	ISA(differ)(to, other, (hi - lo) * s->c, to);
@@ -454,13 +453,12 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 			const int64_t factor[2] = {u / FACTORS, u % FACTORS}, none[2] = {0, 0};
 			ISA(stage_factor)(q, &q->v, v, t, end, p->j0, p->j1, factor, none, q->swapped ? l.rows : COLS, q->swapped ? l.pitch : COLS, l.cpanel,
 				room, q->swapped ? rows : cols);
-			for (int64_t ty = 0; ty < q->pairs[0]; ty++)
-				for (int64_t tx = 0; tx < q->pairs[1]; tx++) {
-					const int64_t pair[2] = {ty, tx};
-					ISA(stage_factor)(q, &q->x, x, t, end, p->i0, p->i1, factor, pair, q->swapped ? COLS : l.rows, q->swapped ? COLS : l.pitch, l.cpanel,
-						room, q->swapped ? cols : rows);
-					ISA(gradient_products)(q, &l, words, factor, y + ty * q->tap[0] + tx * q->tap[1], t > p->t0 || u > 0, rows, cols);
-				}
+			for (int64_t k = p->pair0; k < p->pair1; k++) {
+				const int64_t pair[2] = {k / q->pairs[1], k % q->pairs[1]};
+				ISA(stage_factor)(q, &q->x, x, t, end, p->i0, p->i1, factor, pair, q->swapped ? COLS : l.rows, q->swapped ? COLS : l.pitch, l.cpanel,
+					room, q->swapped ? cols : rows);
+				ISA(gradient_products)(q, &l, words, factor, y + pair[0] * q->tap[0] + pair[1] * q->tap[1], t > p->t0 || u > 0, rows, cols);
+			}
 		}
 	}
 }
