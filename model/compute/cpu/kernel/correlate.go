@@ -26,8 +26,9 @@ const (
 	correlationFloats = 1 << 18
 	// largestCorrelation is the largest result that is computed this way.
 	largestCorrelation = 1 << 23
-	// panelChannels is the smallest number of channels, of images and of what they are multiplied with, for which images are staged in panels.
-	panelChannels = 16
+	// panelTiles is the number of tiles' rows that the channels of images and of what they are multiplied with must have for images to be staged in
+	// panels. Tiles over the channels of fewer would be low.
+	panelTiles = 2
 )
 
 // planCorrelation plans a convolution as a correlation over its input's batch axis. half is the set that multiplies as bfloat16 of so many
@@ -73,7 +74,7 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		if t.q.on != 1 && t.q.oc == 1 {
 			t.q.swapped = 1
 		}
-	case min(s.Batch, n) >= panelChannels:
+	case min(s.Batch, n) >= panelTiles*int(C.tile_rows()):
 		t.q.panels = 1
 	}
 	if t.sums(); t.large() && t.q.panels+t.q.tiled == 1 && (t.q.swapped == 0 && t.q.on == 1 || t.q.swapped == 1 && t.q.oc == 1) {

@@ -541,6 +541,9 @@ static inline int64_t ISA(height)(int64_t rows)
 	return (rows + panels - 1) / panels;
 }
 
+// Width of panels of so many columns: a vector if that is enough, so that panels take half the room in caches.
+static inline int64_t ISA(columns_width)(int64_t n) { return n <= VL ? VL : COLS; }
+
 // The layout of what a part stages at a time: lines of images, and the lines of v that they are multiplied with. Panels of v have as many
 // channels as tiles have rows or columns, and those of the images have the others.
 typedef struct {
@@ -569,8 +572,8 @@ static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p
 	s.step = one ? q->apart : 1, s.next = one ? 1 : q->apart;
 	s.xlines = (s.lines - 1) * s.next + p->o1 - p->o0;
 	s.block = q->panels ? c : q->rows, s.blocks = q->rows / s.block;
-	s.width = q->swapped ? COLS : ISA(height)(s.block);
-	s.vwidth = q->swapped ? ISA(height)(n) : COLS;
+	s.width = q->swapped ? ISA(columns_width)(c) : ISA(height)(s.block);
+	s.vwidth = q->swapped ? ISA(height)(n) : ISA(columns_width)(n);
 	s.pixel = q->panels ? s.width : c;
 	s.per = (q->s.columns + q->dilation - 1) / q->dilation;
 	s.pitch = q->panels ? q->dilation * s.per * s.pixel : q->s.columns * c;
@@ -699,7 +702,7 @@ static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, 
 							ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, q->panels ? at + b / COLS * s->panel : at + b, s->column, cols,
 								to + (p->n0 + a) * q->srow, q->srow, add);
 						else
-							ISA(correlation_tile)(q->half, r, runs, at + a / unit * s->panel, rows, s->column, v + b / COLS * s->vpanel, COLS, cols,
+							ISA(correlation_tile)(q->half, r, runs, at + a / unit * s->panel, rows, s->column, v + b / COLS * s->vpanel, s->vwidth, cols,
 								to + p->n0 + a * q->srow, q->srow, add);
 					}
 				}

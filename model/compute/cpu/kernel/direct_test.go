@@ -526,7 +526,11 @@ func filterable(t *rapid.T, s *ConvSpec) {
 func TestConvMinimalGradient(t *testing.T) {
 	defer func(channels, tiles int) { gradientChannels, minimalTiles = channels, tiles }(gradientChannels, minimalTiles)
 	gradientChannels, minimalTiles = 1, 1
-	for _, threads := range []int{1, 2, 16} { // which divide it differently
+	numbers := []int{1, 2, 16} // of threads, which divide it differently
+	if testing.Short() {
+		numbers = []int{16}
+	}
+	for _, threads := range numbers {
 		p := NewPool(threads)
 		defer p.Close()
 		t.Run(fmt.Sprint(threads, " threads"), func(t *testing.T) {
