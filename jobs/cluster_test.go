@@ -282,11 +282,9 @@ func TestSweepIsOneArray(t *testing.T) {
 	}
 	until(t, s, st.ID, "an array", func(sweep.Status) bool { arrays, _ := c.submitted(); return len(arrays) > 0 })
 	until(t, s, st.ID, "its jobs", func(st sweep.Status) bool { return st.Board.Count(sweep.Live) == 3 })
-	c.mu.Lock()
 	if arrays, asks := c.submitted(); len(arrays) != 1 || len(arrays[0]) != 3 || !asks[0].Equal(model.AsksOf("partition=gpu")) { // two to choose from, and one that depends on no choice
 		t.Errorf("submitted %v with options %q", arrays, asks)
 	}
-	c.mu.Unlock()
 	for i := range 3 {
 		c.begin(t, fmt.Sprintf("1_%d", i)) // all three run although there is one local device
 	}
