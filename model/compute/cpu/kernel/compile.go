@@ -16,19 +16,21 @@ import (
 type compiler struct {
 	p         *Program
 	kinds     []kind
-	place     map[Value]int // slot of each value
-	scalar    map[int]bool  // slots that hold one value for all elements
-	lastUse   map[Value]int // instruction that reads a value last; len(Code) for the end of a block
-	free      []int         // slots of registers available for reuse
+	place     map[Value]int   // slot of each value
+	scalar    map[int]bool    // slots that hold one value for all elements
+	lastUse   map[Value]int   // instruction that reads a value last; len(Code) for the end of a block
+	rounded   map[Value]Value // operands of roundings that only outputs of type BFloat16 use, which round instead, by result
+	free      []int           // slots of registers available for reuse
 	registers int
 	periods   []int // lengths of which the block length should be a multiple
 }
 
 func newCompiler(p *Program, kinds []kind) *compiler {
-	return &compiler{p: p, kinds: kinds, place: map[Value]int{}, scalar: map[int]bool{}, lastUse: map[Value]int{}}
+	return &compiler{p: p, kinds: kinds, place: map[Value]int{}, scalar: map[int]bool{}, lastUse: map[Value]int{}, rounded: map[Value]Value{}}
 }
 
 func (c *compiler) compile() error {
+	c.findRounded()
 	c.findLastUses()
 	for i := range c.p.spec.Inputs {
 		if err := c.input(i); err != nil {
@@ -40,26 +42,65 @@ func (c *compiler) compile() error {
 		c.place[ConstantValue(i)], c.scalar[at] = at, true
 	}
 	for i := range c.p.spec.Code {
-		c.instruction(i)
+		if _, skip := c.rounded[c.result(i)]; !skip {
+			c.instruction(i)
+		}
 	}
 	c.outputs()
 	c.reductions()
 	return c.finish()
 }
 
+// result returns the value of an instruction.
+func (c *compiler) result(i int) Value { return Value(len(c.p.spec.Inputs) + i) }
+
+func (c *compiler) findRounded() {
+	s := &c.p.spec
+	for i, in := range s.Code {
+		if in.Op == RoundBF16 {
+			c.rounded[c.result(i)] = in.Args[0]
+		}
+	}
+	for _, in := range s.Code {
+		for _, v := range in.Args[:in.Op.Operands()] {
+			delete(c.rounded, v)
+		}
+	}
+	for _, o := range s.Outputs {
+		if o.Type != BFloat16 {
+			delete(c.rounded, o.Value)
+		}
+	}
+	for _, r := range s.Reductions {
+		delete(c.rounded, r.Value)
+	}
+}
+
 func (c *compiler) findLastUses() {
 	s := &c.p.spec
 	for i, in := range s.Code {
+		if _, skip := c.rounded[c.result(i)]; skip {
+			continue
+		}
 		for _, v := range in.Args[:in.Op.Operands()] {
 			c.lastUse[v] = i
 		}
 	}
 	for _, o := range s.Outputs {
-		c.lastUse[o.Value] = len(s.Code)
+		v, _ := c.stored(o)
+		c.lastUse[v] = len(s.Code)
 	}
 	for _, r := range s.Reductions {
 		c.lastUse[r.Value] = len(s.Code)
 	}
+}
+
+// stored returns the value that is stored for an output, and how.
+func (c *compiler) stored(o Output) (Value, Type) {
+	if x, ok := c.rounded[o.Value]; ok {
+		return x, C.TYPE_ROUNDED
+	}
+	return o.Value, o.Type
 }
 
 func (c *compiler) slot(s C.slot) int {
@@ -152,7 +193,7 @@ func (c *compiler) instruction(i int) {
 			c.release(v)
 		}
 	}
-	result := Value(len(c.p.spec.Inputs) + i)
+	result := c.result(i)
 	at, direct := c.direct(result)
 	if !direct {
 		at = c.register()
@@ -208,9 +249,10 @@ func (c *compiler) firstOutput(v Value) int {
 func (c *compiler) outputs() {
 	for i, o := range c.p.spec.Outputs {
 		pointer := C.int64_t(len(c.p.spec.Inputs) + i)
-		from := c.place[o.Value]
-		if o.Type != Float32 {
-			c.p.stores = append(c.p.stores, C.storing{slot: C.int64_t(c.dense(from)), pointer: pointer, _type: C.int64_t(o.Type)})
+		value, kind := c.stored(o)
+		from := c.place[value]
+		if kind != Float32 {
+			c.p.stores = append(c.p.stores, C.storing{slot: C.int64_t(c.dense(from)), pointer: pointer, _type: C.int64_t(kind)})
 			continue
 		}
 		if c.p.slots[from].kind == C.IN_MEMORY && c.p.slots[from].index == pointer {

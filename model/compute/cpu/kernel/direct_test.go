@@ -635,12 +635,16 @@ func TestConvMinimalInParts(t *testing.T) {
 		t.Fatalf("not computed by minimal filtering: %v", err)
 	}
 	x, w, whole, parts := random(1, c.reach[0]), random(2, c.reach[1]), make([]float32, c.reach[2]), make([]float32, c.reach[2])
-	bytes := func(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v)) }
 	c.Run(p, x, w, whole)
-	NewCascade([]Divisible{c}, 7, 2).Run(p, [][][]byte{{bytes(parts)}}, [][][]byte{{bytes(x), bytes(w)}}, nil)
+	NewCascade([]Divisible{c}, 7, 2).Run(p, [][][]byte{{bytesOf(parts)}}, [][][]byte{{bytesOf(x), bytesOf(w)}}, nil)
 	for i, v := range whole {
 		if parts[i] != v {
 			t.Fatalf("output %d is %v in parts, %v otherwise", i, parts[i], v)
 		}
 	}
+}
+
+// bytesOf returns the memory of floats.
+func bytesOf(v []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
 }

@@ -1,5 +1,5 @@
 #include "program.h"
-#include "product.h"
+#include "half.h"
 #include <math.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -14,6 +14,9 @@ typedef struct {
 	void (*reduce_range)(int64_t, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
 		int64_t);
 } program_kernels;
+
+// Whether the processor converts to bfloat16.
+static int converts;
 
 #define BODY "program_body.h"
 #include "isa.h"
@@ -38,7 +41,11 @@ int select_program_set(int number)
 
 int program_set(void) { return set_number; }
 
-__attribute__((constructor)) static void choose(void) { select_program_set(best_set()); }
+__attribute__((constructor)) static void choose(void)
+{
+	select_program_set(best_set());
+	converts = half_missing(HALF_AVX512) == HALF_HERE;
+}
 
 void run_program(const program *p, const slot *slots, const instruction *code, const stretch *stretches, const loading *loads,
 	const storing *stores, const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi)

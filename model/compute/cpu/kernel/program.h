@@ -29,14 +29,14 @@ typedef struct {
 
 // How an input is loaded into its register: axes innermost first, strides in elements. For type, see program.go. A loaded
 // block may stay in the register from one block to the next while the outer axes do not move.
-enum { TYPE_FLOAT, TYPE_UINT8, TYPE_INT32, TYPE_BOOL, TYPE_BFLOAT16 };
+enum { TYPE_FLOAT, TYPE_UINT8, TYPE_INT32, TYPE_BOOL, TYPE_BFLOAT16, TYPE_ROUNDED };
 typedef struct {
 	int64_t slot, pointer, type, axes;
 	int64_t once; // only one row is read for all rows of a result
 	int64_t n[LOAD_AXES], stride[LOAD_AXES];
 } loading;
 
-// A result that is copied from its register at the end of a block.
+// A result that is copied from its register at the end of a block: TYPE_BFLOAT16 is the upper half of a float, TYPE_ROUNDED the nearest bfloat16.
 typedef struct {
 	int64_t slot, pointer, type;
 } storing;

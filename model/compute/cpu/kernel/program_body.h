@@ -179,6 +179,41 @@ static void ISA(fill)(const loading *l, const void *src, int64_t start, float *t
 	}
 }
 
+typedef uint32_t ISA(words) __attribute__((vector_size(4 * VL), aligned(4), may_alias));
+typedef uint16_t ISA(halves) __attribute__((vector_size(2 * VL), aligned(2), may_alias));
+
+// Stores the nearest bfloat16 of n values.
+static void ISA(store_nearest)(const float *from, int64_t n, uint16_t *to)
+{
+	for (; n > 0; n -= VL, from += VL, to += VL) {
+		vf x = ISA(vround_bf16)(n >= VL ? ISA(load)(from) : ISA(load_part)(from, n));
+		ISA(halves) half = __builtin_convertvector((ISA(words))x >> 16, ISA(halves));
+		if (n >= VL)
+			*(ISA(halves) *)to = half;
+		else
+			memcpy(to, &half, n * sizeof *to);
+	}
+}
+
+#if defined(SET_AVX512)
+// The same with the processor's conversion, except for denormals, which it treats as zero.
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16"))) static void store_converted(const float *from, int64_t n, uint16_t *to)
+{
+	const __m512i magnitude = _mm512_set1_epi32(0x7fffffff), one = _mm512_set1_epi32(1), largest = _mm512_set1_epi32(0x7ffffe);
+	int64_t i = 0;
+	for (; i + 32 <= n; i += 32) {
+		__m512 x = _mm512_loadu_ps(from + i), y = _mm512_loadu_ps(from + i + 16);
+		__m512i a = _mm512_sub_epi32(_mm512_and_si512(_mm512_castps_si512(x), magnitude), one);
+		__m512i b = _mm512_sub_epi32(_mm512_and_si512(_mm512_castps_si512(y), magnitude), one);
+		if (_mm512_cmple_epu32_mask(_mm512_min_epu32(a, b), largest))
+			ISA(store_nearest)(from + i, 32, to + i);
+		else
+			_mm512_storeu_si512(to + i, (__m512i)_mm512_cvtne2ps_pbh(y, x));
+	}
+	ISA(store_nearest)(from + i, n - i, to + i);
+}
+#endif
+
 static void ISA(empty)(const storing *s, void *to, const float *from, int64_t start, int64_t n)
 {
 	const int32_t *bits = (const int32_t *)from;
@@ -186,6 +221,15 @@ static void ISA(empty)(const storing *s, void *to, const float *from, int64_t st
 	case TYPE_BFLOAT16:
 		for (int64_t i = 0; i < n; i++)
 			((uint16_t *)to)[start + i] = (uint16_t)((uint32_t)bits[i] >> 16);
+		return;
+	case TYPE_ROUNDED:
+#if defined(SET_AVX512)
+		if (converts) {
+			store_converted(from, n, (uint16_t *)to + start);
+			return;
+		}
+#endif
+		ISA(store_nearest)(from, n, (uint16_t *)to + start);
 		return;
 	case TYPE_BOOL:
 		for (int64_t i = 0; i < n; i++)

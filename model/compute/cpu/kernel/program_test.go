@@ -455,6 +455,53 @@ func TestProgramsAgreeWithInterpreter(t *testing.T) {
 	})
 }
 
+// TestRoundedOutputs checks every bit of values that are rounded when they are stored: denormals, NaN, infinity, ties and what lies beside them, among other
+// values and in every position of a vector. A program whose result is also read otherwise rounds before.
+func TestRoundedOutputs(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	special := []uint32{0, 0x80000000, 1, 0x7fffff, 0x807fffff, 0x8000, 0x8001, 0x7f7fffff, 0x7f7f7fff, 0x7f7f8000, 0x7f800000, 0xff800000, 0x7f800001, 0x7fc00000, 0xffffffff,
+		0x3f808000, 0x3f808001, 0x3f807fff, 0x3f818000, 0x00800000, 0x807f8000, 0x007f8000, 0x00008000, 0x00018000}
+	forEachInterpreter(t, func(t *testing.T) {
+		for _, n := range []int{1, 7, 8, 31, 32, 33, 100, 5000} {
+			for at := range min(n, 40) {
+				x := random(uint64(n+at), n)
+				for i, bits := range special {
+					if at+5*i < n {
+						x[at+5*i] = math.Float32frombits(bits)
+					}
+				}
+				twice := ProgramSpec{Dims: []int{n}, Inputs: []Input{{}}, Constants: []float32{1}, Code: []Instruction{{Op: Mul, Args: [3]Value{0, ConstantValue(0)}}, {Op: RoundBF16, Args: [3]Value{1}}},
+					Outputs: []Output{{Value: 2, Type: BFloat16}, {Value: 2, Type: BFloat16}}}
+				read := twice
+				read.Outputs = []Output{{Value: 2, Type: BFloat16}, {Value: 2}}
+				once := ProgramSpec{Dims: []int{n}, Inputs: []Input{{}}, Code: []Instruction{{Op: RoundBF16, Args: [3]Value{0}}}, Outputs: []Output{{Value: 1, Type: BFloat16}}}
+				for _, s := range []ProgramSpec{once, twice, read} {
+					program, err := NewProgram(s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var out [][]byte
+					for _, o := range s.Outputs {
+						out = append(out, make([]byte, n*o.Type.size()))
+					}
+					program.Run(p, [][]byte{bytesOf(x)}, out)
+					for i, v := range x {
+						bits := math.Float32bits(v)
+						want := (bits + 0x7fff + bits>>16&1) >> 16
+						if v != v {
+							want = (bits | 0x400000) >> 16
+						}
+						if got := uint32(out[0][2*i]) | uint32(out[0][2*i+1])<<8; got != want {
+							t.Fatalf("element %d of %d, %#x, is stored as %#x, want %#x", i, n, bits, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 func FuzzPrograms(f *testing.F) {
 	p := NewPool(3)
 	f.Cleanup(p.Close)
