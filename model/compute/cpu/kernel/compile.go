@@ -54,6 +54,7 @@ func (c *compiler) compile() error {
 // result returns the value of an instruction.
 func (c *compiler) result(i int) Value { return Value(len(c.p.spec.Inputs) + i) }
 
+// findRounded finds the roundings whose results are only stored as bfloat16.
 func (c *compiler) findRounded() {
 	s := &c.p.spec
 	for i, in := range s.Code {

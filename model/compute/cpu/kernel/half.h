@@ -58,6 +58,9 @@ int64_t half_unit(int set);
 enum { HALF_HERE, HALF_NOT_BUILT, HALF_NOT_ANNOUNCED, HALF_NOT_PERMITTED };
 int half_missing(int set);
 
+// Whether the processor converts to bfloat16.
+extern int converts;
+
 // half_tiles_saved reports whether the operating system saves the tiles of AMX; if not, every instruction of AMX is invalid. x86 only.
 int half_tiles_saved(void);
 

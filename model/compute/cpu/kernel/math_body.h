@@ -39,13 +39,6 @@ V ISA(vround)(vf x)
 	return ISA(pick)(a < 8388608.0f, ISA(with_sign)(r, x), x);
 }
 
-// Rounds to the nearest bfloat16, the upper half of a float, ties to even; NaN stays NaN.
-V ISA(vround_bf16)(vf x)
-{
-	vi number = BITS(x) & (x == x), up = number + 0x7fff + (number >> 16 & 1);
-	return FLOAT(BITS(ISA(pick)(x == x, FLOAT(up), FLOAT(BITS(x) | 0x00400000))) & (int32_t)0xffff0000);
-}
-
 V ISA(vfloor)(vf x)
 {
 	vf r = ISA(vround)(x);

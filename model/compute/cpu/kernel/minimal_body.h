@@ -15,40 +15,11 @@ static inline void ISA(differ)(const float *x, const float *y, int64_t n, float 
 		ISA(store_first)(to + i, ISA(load_first)(x + i, n - i) - ISA(load_first)(y + i, n - i), n - i);
 }
 
-// Writes n values, or x - y if y is not null, as the nearest bfloat16.
-static inline void ISA(round_values)(const float *x, const float *y, int64_t n, half *to)
-{
-	for (int64_t i = 0; i < n; i += VL) {
-		int64_t count = n - i < VL ? n - i : VL;
-		vf v = count == VL ? *(const vf *)(x + i) : ISA(load_first)(x + i, count);
-		if (y)
-			v -= count == VL ? *(const vf *)(y + i) : ISA(load_first)(y + i, count);
-		vh narrow = __builtin_convertvector(ISA(nearest)((vu)v) >> 16, vh);
-		if (count == VL)
-			*(vh *)(to + i) = narrow;
-		else
-			memcpy(to + i, &narrow, count * sizeof *to);
-	}
-}
-
 // The words of pairs of values: the nearest bfloat16 of x in the lower halves, those of y in the upper ones.
-static inline vu ISA(paired_values)(vf x, vf y) { return ISA(nearest)((vu)x) >> 16 | (ISA(nearest)((vu)y) & 0xffff0000u); }
+static inline vu ISA(paired_values)(vf x, vf y) { return (vu)ISA(round_bf16)(x) >> 16 | (vu)ISA(round_bf16)(y); }
 
 #if defined(SET_AVX512)
-// The same with the processor's conversions, which treat denormals as zero.
-VDP_TARGET static inline void vdp_round_values(const float *x, const float *y, int64_t n, half *to)
-{
-	int64_t i = 0;
-	for (; i + 32 <= n; i += 32) {
-		__m512 v = _mm512_loadu_ps(x + i), w = _mm512_loadu_ps(x + i + 16);
-		if (y)
-			v = _mm512_sub_ps(v, _mm512_loadu_ps(y + i)), w = _mm512_sub_ps(w, _mm512_loadu_ps(y + i + 16));
-		_mm512_storeu_si512(to + i, (__m512i)_mm512_cvtne2ps_pbh(w, v));
-	}
-	if (i < n)
-		ISA(round_values)(x + i, y ? y + i : 0, n - i, to + i);
-}
-
+// The same with the processor's conversion, which treats denormals as zero.
 VDP_TARGET static inline vu vdp_paired_values(vf x, vf y)
 {
 	static const uint16_t order[32] __attribute__((aligned(64))) = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26,
@@ -75,15 +46,15 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 }
 
 // Writes a row of a plane: for each tile, the channels at a position of a line, or their differences from those apart floats on.
-#define PLANE_ROW(TARGET, name, ROUND)                                                                                                          \
-	TARGET static void ISA(name)(const minimal *q, const float *from, int64_t apart, float *to)                                           \
-	{                                                                                                                                     \
-		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += 2 * q->xmove * q->s.c)                                             \
-			ROUND(from, apart ? from + apart : 0, q->s.c, (half *)(void *)to);                                                    \
+#define PLANE_ROW(name, ROUND)                                                                                \
+	static void ISA(name)(const minimal *q, const float *from, int64_t apart, float *to)                 \
+	{                                                                                                    \
+		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += 2 * q->xmove * q->s.c)    \
+			ROUND(from, apart ? from + apart : 0, q->s.c, (half *)(void *)to);                   \
 	}
-PLANE_ROW(, round_row, ISA(round_values))
+PLANE_ROW(round_row, ISA(store_rounded))
 #if defined(SET_AVX512)
-PLANE_ROW(VDP_TARGET, vdp_round_row, vdp_round_values)
+PLANE_ROW(convert_row, store_converted)
 #endif
 
 static void ISA(float_row)(const minimal *q, const float *from, int64_t apart, float *to)
@@ -99,7 +70,7 @@ static void (*ISA(plane_row_of)(int64_t half))(const minimal *, const float *, i
 {
 #if defined(SET_AVX512)
 	if (half == HALF_AVX512)
-		return ISA(vdp_round_row);
+		return ISA(convert_row);
 #endif
 	return half ? ISA(round_row) : ISA(float_row);
 }

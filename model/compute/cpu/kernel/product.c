@@ -55,11 +55,10 @@ typedef struct {
 	void (*minimal_correlate)(const minimal_gradient *, const gradient_part *, const float *, const float *, float *, float *);
 } kernels;
 
-// Whether the processor converts to bfloat16.
-static int converts;
-
 #define BODY "product_body.h"
 #include "isa.h"
+
+int converts;
 
 static const kernels *set = &set_plain;
 

@@ -131,6 +131,8 @@ static const float ISA(zeros)[BLOCK_K];
 #define ONE(s) (*(s))
 #include "pack_body.h"
 
+#include "round_body.h"
+
 // Elements stored as bfloat16.
 #define vu ISA(vu)
 #define vh ISA(vh)

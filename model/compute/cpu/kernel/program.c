@@ -15,9 +15,6 @@ typedef struct {
 		int64_t);
 } program_kernels;
 
-// Whether the processor converts to bfloat16.
-static int converts;
-
 #define BODY "program_body.h"
 #include "isa.h"
 
@@ -41,11 +38,7 @@ int select_program_set(int number)
 
 int program_set(void) { return set_number; }
 
-__attribute__((constructor)) static void choose(void)
-{
-	select_program_set(best_set());
-	converts = half_missing(HALF_AVX512) == HALF_HERE;
-}
+__attribute__((constructor)) static void choose(void) { select_program_set(best_set()); }
 
 void run_program(const program *p, const slot *slots, const instruction *code, const stretch *stretches, const loading *loads,
 	const storing *stores, const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi)

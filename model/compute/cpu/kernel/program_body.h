@@ -1,6 +1,7 @@
 // The interpreter of element-wise programs and the reductions for one instruction set. See program.h and isa.h.
 #include "vector.h"
 #include "math_body.h"
+#include "round_body.h"
 
 static inline vf ISA(load)(const float *p) { return *(const vf *)p; }
 static inline void ISA(store)(float *p, vf v) { *(vf *)p = v; }
@@ -78,7 +79,7 @@ static void ISA(step)(int op, int scalar, float *d, const float *a, const float 
 		UNARY(OP_NOT, FLOAT(~BITS(x)))
 		UNARY(OP_TO_FLOAT, FLOAT(BITS(x) & BITS(SPLAT(1.0f))))
 		UNARY(OP_TO_MASK, FLOAT(x != 0.0f))
-		UNARY(OP_ROUND_BF16, ISA(vround_bf16)(x))
+		UNARY(OP_ROUND_BF16, ISA(round_bf16)(x))
 		BINARY(OP_ADD, x + y)
 		BINARY(OP_SUB, x - y)
 		BINARY(OP_MUL, x *y)
@@ -179,41 +180,6 @@ static void ISA(fill)(const loading *l, const void *src, int64_t start, float *t
 	}
 }
 
-typedef uint32_t ISA(words) __attribute__((vector_size(4 * VL), aligned(4), may_alias));
-typedef uint16_t ISA(halves) __attribute__((vector_size(2 * VL), aligned(2), may_alias));
-
-// Stores the nearest bfloat16 of n values.
-static void ISA(store_nearest)(const float *from, int64_t n, uint16_t *to)
-{
-	for (; n > 0; n -= VL, from += VL, to += VL) {
-		vf x = ISA(vround_bf16)(n >= VL ? ISA(load)(from) : ISA(load_part)(from, n));
-		ISA(halves) half = __builtin_convertvector((ISA(words))x >> 16, ISA(halves));
-		if (n >= VL)
-			*(ISA(halves) *)to = half;
-		else
-			memcpy(to, &half, n * sizeof *to);
-	}
-}
-
-#if defined(SET_AVX512)
-// The same with the processor's conversion, except for denormals, which it treats as zero.
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16"))) static void store_converted(const float *from, int64_t n, uint16_t *to)
-{
-	const __m512i magnitude = _mm512_set1_epi32(0x7fffffff), one = _mm512_set1_epi32(1), largest = _mm512_set1_epi32(0x7ffffe);
-	int64_t i = 0;
-	for (; i + 32 <= n; i += 32) {
-		__m512 x = _mm512_loadu_ps(from + i), y = _mm512_loadu_ps(from + i + 16);
-		__m512i a = _mm512_sub_epi32(_mm512_and_si512(_mm512_castps_si512(x), magnitude), one);
-		__m512i b = _mm512_sub_epi32(_mm512_and_si512(_mm512_castps_si512(y), magnitude), one);
-		if (_mm512_cmple_epu32_mask(_mm512_min_epu32(a, b), largest))
-			ISA(store_nearest)(from + i, 32, to + i);
-		else
-			_mm512_storeu_si512(to + i, (__m512i)_mm512_cvtne2ps_pbh(y, x));
-	}
-	ISA(store_nearest)(from + i, n - i, to + i);
-}
-#endif
-
 static void ISA(empty)(const storing *s, void *to, const float *from, int64_t start, int64_t n)
 {
 	const int32_t *bits = (const int32_t *)from;
@@ -225,11 +191,11 @@ static void ISA(empty)(const storing *s, void *to, const float *from, int64_t st
 	case TYPE_ROUNDED:
 #if defined(SET_AVX512)
 		if (converts) {
-			store_converted(from, n, (uint16_t *)to + start);
+			store_converted(from, 0, n, (half *)to + start);
 			return;
 		}
 #endif
-		ISA(store_nearest)(from, n, (uint16_t *)to + start);
+		ISA(store_rounded)(from, 0, n, (half *)to + start);
 		return;
 	case TYPE_BOOL:
 		for (int64_t i = 0; i < n; i++)
