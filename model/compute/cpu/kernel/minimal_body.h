@@ -46,11 +46,11 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 }
 
 // Writes a row of a plane: for each tile, the channels at a position of a line, or their differences from those apart floats on.
-#define PLANE_ROW(name, ROUND)                                                                                \
-	static void ISA(name)(const minimal *q, const float *from, int64_t apart, float *to)                 \
-	{                                                                                                    \
-		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += 2 * q->xmove * q->s.c)    \
-			ROUND(from, apart ? from + apart : 0, q->s.c, (half *)(void *)to);                   \
+#define PLANE_ROW(name, ROUND)                                                                            \
+	static void ISA(name)(const minimal *q, const float *from, int64_t apart, float *to)              \
+	{                                                                                                 \
+		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += 2 * q->xmove * q->s.c) \
+			ROUND(from, apart ? from + apart : 0, q->s.c, (half *)(void *)to);                \
 	}
 PLANE_ROW(round_row, ISA(store_rounded))
 #if defined(SET_AVX512)
@@ -95,22 +95,22 @@ static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int
 // acc[i][j] = sum over runs and t of a[i * ar + r->a + t] b[r->b + t * COLS + j*VL..], plus more and also, which have a tile's layout, where they are
 // not null. Added in registers, they cost 2 to 5% less time than with direct tiles that store their sums.
 #define ADJACENT(i) a + i * ar + r->a
-#define ADD(rows, vectors, f)                                                         \
-	if (f)                                                                        \
-		UNROLL for (int i = 0; i < rows; i++)                                 \
-			UNROLL for (int j = 0; j < vectors; j++)                      \
+#define ADD(rows, vectors, f)                                    \
+	if (f)                                                   \
+		UNROLL for (int i = 0; i < rows; i++)            \
+			UNROLL for (int j = 0; j < vectors; j++) \
 				acc[i][j] += *(const vf *)(f + i * COLS + j * VL);
-#define MINIMAL_TILE(TARGET, name, rows, vectors, V, LOAD, TIMES)                                                            \
+#define MINIMAL_TILE(TARGET, name, rows, vectors, V, LOAD, TIMES)                                                                 \
 	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, \
-		const float *more, const float *also, float *c, const int64_t *row)                                             \
-	{                                                                                                                   \
-		const int64_t ak = 1, bk = COLS;                                                                            \
-		RUNS_SUM(rows, vectors, ADJACENT, NO_FETCH, V, LOAD, TIMES)                                                 \
-		ADD(rows, vectors, more)                                                                                    \
-		ADD(rows, vectors, also)                                                                                    \
-		UNROLL for (int i = 0; i < rows; i++)                                                                       \
-			UNROLL for (int j = 0; j < vectors; j++)                                                            \
-				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                   \
+		const float *more, const float *also, float *c, const int64_t *row)                                               \
+	{                                                                                                                         \
+		const int64_t ak = 1, bk = COLS;                                                                                  \
+		RUNS_SUM(rows, vectors, ADJACENT, NO_FETCH, V, LOAD, TIMES)                                                       \
+		ADD(rows, vectors, more)                                                                                          \
+		ADD(rows, vectors, also)                                                                                          \
+		UNROLL for (int i = 0; i < rows; i++)                                                                             \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                  \
+				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                         \
 	}
 #define MINIMALS(rows) MINIMAL_TILE(, minimal, rows, 1, vf, FLOATS, TIMES_FLOAT) MINIMAL_TILE(, minimal, rows, 2, vf, FLOATS, TIMES_FLOAT)
 EACH_HEIGHT(MINIMALS)
@@ -136,8 +136,8 @@ EACH_HEIGHT(MINIMAL_HALVES)
 static const ISA(minimal_tile) ISA(minimal_halves_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 #if defined(SET_AVX512)
-#define MINIMAL_VDPS(rows)                                                                  \
-	MINIMAL_TILE(VDP_TARGET, minimal_vdp, rows, 1, __m512bh, PAIRS_OF, TIMES_PAIR)        \
+#define MINIMAL_VDPS(rows)                                                             \
+	MINIMAL_TILE(VDP_TARGET, minimal_vdp, rows, 1, __m512bh, PAIRS_OF, TIMES_PAIR) \
 	MINIMAL_TILE(VDP_TARGET, minimal_vdp, rows, 2, __m512bh, PAIRS_OF, TIMES_PAIR)
 EACH_HEIGHT(MINIMAL_VDPS)
 #undef BOTH
@@ -218,17 +218,17 @@ static void ISA(float_factors)(const float *taps, int64_t size, float *to, int64
 }
 
 // The same as pairs of rows.
-#define HALF_FACTORS(TARGET, name, PAIR)                                                            \
-	TARGET static void ISA(name)(const float *taps, int64_t size, float *to, int64_t all)      \
-	{                                                                                           \
-		for (int64_t i = 0; i < size; i += 2 * COLS)                                        \
-			for (int64_t j = i; j < i + COLS; j += VL, to += VL) {                      \
-				vf f[POINTS], g[POINTS];                                            \
-				ISA(factors_of)(taps + j, size, f);                                 \
-				ISA(factors_of)(taps + j + COLS, size, g);                          \
-				UNROLL for (int u = 0; u < POINTS; u++)                             \
-					*(vu *)(to + u * all) = PAIR(f[u], g[u]);                   \
-			}                                                                           \
+#define HALF_FACTORS(TARGET, name, PAIR)                                                      \
+	TARGET static void ISA(name)(const float *taps, int64_t size, float *to, int64_t all) \
+	{                                                                                     \
+		for (int64_t i = 0; i < size; i += 2 * COLS)                                  \
+			for (int64_t j = i; j < i + COLS; j += VL, to += VL) {                \
+				vf f[POINTS], g[POINTS];                                      \
+				ISA(factors_of)(taps + j, size, f);                           \
+				ISA(factors_of)(taps + j + COLS, size, g);                    \
+				UNROLL for (int u = 0; u < POINTS; u++)                       \
+					*(vu *)(to + u * all) = PAIR(f[u], g[u]);             \
+			}                                                                     \
 	}
 HALF_FACTORS(, half_factors, ISA(paired_values))
 #if defined(SET_AVX512)
@@ -270,9 +270,9 @@ typedef struct {
 #define SUM_1(v) (v[0])
 #define SUM_2(v) (v[0] + sign * v[1])
 #define SUM_4(v) ((v[0] + sign * v[1]) + sign * (v[2] + sign * v[3]))
-#define LOAD_CORNERS(v, t, many, WHOLE, FIRST)                  \
-	vf v[many];                                               \
-	UNROLL for (int j = 0; j < many; j++   )                  \
+#define LOAD_CORNERS(v, t, many, WHOLE, FIRST) \
+	vf v[many];                            \
+	UNROLL for (int j = 0; j < many; j++)  \
 		v[j] = n - m - i >= VL ? WHOLE((t).corner[j], m + i) : FIRST((t).corner[j], m + i, n - m - i);
 
 // Writes n channels of a factor to panels of width channels, panel words apart, in whole vectors.
@@ -281,20 +281,20 @@ typedef struct {
 	{                                                                                                                         \
 		for (int64_t m = 0; m < n; m += width, to += panel)                                                               \
 			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                    \
-				LOAD_CORNERS(v, t[0], many, WHOLE_FLOATS, FIRST_FLOATS)                                        \
-				*(vf *)(to + i) = SUM_##many(v);                                                               \
+				LOAD_CORNERS(v, t[0], many, WHOLE_FLOATS, FIRST_FLOATS)                                           \
+				*(vf *)(to + i) = SUM_##many(v);                                                                  \
 			}                                                                                                         \
 	}
 // The same for two tiles, as pairs of bfloat16.
-#define FACTOR_PAIRS(TARGET, name, many, WHOLE, FIRST, PAIR)                                                                     \
+#define FACTOR_PAIRS(TARGET, name, many, WHOLE, FIRST, PAIR)                                                                         \
 	TARGET static void ISA(name##_##many)(const ISA(corners) *t, float sign, int64_t n, int64_t width, int64_t panel, float *to) \
-	{                                                                                                                         \
-		for (int64_t m = 0; m < n; m += width, to += panel)                                                               \
-			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                    \
-				LOAD_CORNERS(v, t[0], many, WHOLE, FIRST)                                                      \
-				LOAD_CORNERS(w, t[1], many, WHOLE, FIRST)                                                      \
-				*(vu *)(to + i) = PAIR(SUM_##many(v), SUM_##many(w));                                       \
-			}                                                                                                         \
+	{                                                                                                                            \
+		for (int64_t m = 0; m < n; m += width, to += panel)                                                                  \
+			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                       \
+				LOAD_CORNERS(v, t[0], many, WHOLE, FIRST)                                                            \
+				LOAD_CORNERS(w, t[1], many, WHOLE, FIRST)                                                            \
+				*(vu *)(to + i) = PAIR(SUM_##many(v), SUM_##many(w));                                                \
+			}                                                                                                            \
 	}
 #define WHOLE_FLOATS(x, at) (*(const vf *)(x + at))
 #define FIRST_FLOATS(x, at, n) ISA(load_first)(x + at, n)
@@ -309,9 +309,9 @@ static inline vf ISA(widened_first)(const half *x, int64_t n)
 	return ISA(widened)(first);
 }
 
-#define FACTOR_ROWS(many)                                                                                   \
-	FACTOR_ROW(many)                                                                                \
-	FACTOR_PAIRS(, factor_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, ISA(paired_values))              \
+#define FACTOR_ROWS(many)                                                                  \
+	FACTOR_ROW(many)                                                                   \
+	FACTOR_PAIRS(, factor_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, ISA(paired_values)) \
 	FACTOR_PAIRS(, factor_narrow, many, WHOLE_HALVES, FIRST_HALVES, ISA(paired_values))
 FACTOR_ROWS(1)
 FACTOR_ROWS(2)
@@ -319,8 +319,8 @@ FACTOR_ROWS(4)
 typedef void (*ISA(factor_row))(const ISA(corners) *, float, int64_t, int64_t, int64_t, float *);
 #define EACH(name) {ISA(name##_1), ISA(name##_2), ISA(name##_4)}
 #if defined(SET_AVX512)
-#define VDP_FACTORS(many)                                                                               \
-	FACTOR_PAIRS(VDP_TARGET, vdp_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, vdp_paired_values)        \
+#define VDP_FACTORS(many)                                                                        \
+	FACTOR_PAIRS(VDP_TARGET, vdp_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, vdp_paired_values) \
 	FACTOR_PAIRS(VDP_TARGET, vdp_narrow, many, WHOLE_HALVES, FIRST_HALVES, vdp_paired_values)
 VDP_FACTORS(1)
 VDP_FACTORS(2)
