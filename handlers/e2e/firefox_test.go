@@ -140,8 +140,14 @@ func (f *firefox) try(method string, params map[string]any, out any) error {
 	}
 }
 
+// open leaves the page, after all its images are loaded, for another: Firefox reports each image that navigation interrupts as a corrupt
+// one.
 func (f *firefox) open(address string) {
 	f.t.Helper()
+	f.await("all images are loaded", `[...document.images].every((image) => (image.loading = 'eager', image.complete))`)
+	if broken := f.value(`[...document.images].filter((image) => image.getAttribute('src') && image.naturalWidth === 0).map((image) => image.src).join(' ')`); broken != "" {
+		f.t.Errorf("%s: images without pixels: %s", f.value("location.href"), broken)
+	}
 	f.do("browsingContext.navigate", map[string]any{"context": f.tab, "url": address, "wait": "complete"}, nil)
 }
 
