@@ -12,6 +12,8 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/pkg/errors"
+
+	"slotscope/model/compute/cpu/kernel"
 )
 
 // Buffer holds the elements of one tensor, row-major, in host memory. All buffers are shared: clients may read and write them.
@@ -30,10 +32,7 @@ func padded(n int) int { return max(align, (n+align-1)/align*align) }
 // newMemory returns unzeroed memory of at least n bytes, aligned to 64 bytes.
 func newMemory(n int) []byte {
 	n = padded(n)
-	words := make([]uint64, (n+align)/8)
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
-	skip := -int(uintptr(unsafe.Pointer(&raw[0]))) & (align - 1)
-	return raw[skip : skip+n : skip+n]
+	return kernel.Memory(n, align)
 }
 
 // take returns memory of at least n bytes, that of a finalized buffer if there is one of this size; its content is undefined.

@@ -681,10 +681,41 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 			}
 }
 
+// Memory that will be staged next: [at, end) is fetched to the L2 cache while tiles are multiplied, each bytes before a tile.
+typedef struct {
+	const char *at, *end;
+	int64_t each;
+} ISA(fetched);
+
+static inline void ISA(fetch)(ISA(fetched) *f)
+{
+	const char *to = f->end - f->at < f->each ? f->end : f->at + f->each;
+	for (; f->at < to; f->at += 64)
+		__builtin_prefetch(f->at, 0, 2);
+}
+
+// The lines of images that are staged after lines [l, l + lines) of v, of count images from i on.
+static ISA(fetched) ISA(staged_next)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *x, int64_t i, int64_t count,
+	int64_t l, int64_t lines)
+{
+	int64_t first = q->s.y0 + p->o0, end = first + (s->lines - 1) * q->apart + p->o1 - p->o0, tiles = (p->o1 - p->o0) * q->rows * (p->n1 - p->n0) / (ROWS * COLS) + 1;
+	if (l + lines < q->h) // of those, the lines that are not staged now
+		end += (l + lines) * q->apart, first = q->s.y0 + p->o0 + (l + lines - 1) * q->apart + p->o1 - p->o0;
+	else
+		i += count;
+	first = first > 0 ? first : 0, end = end < q->s.h ? end : q->s.h;
+	if (i >= p->i1 || first >= end || q->s.narrow)
+		return (ISA(fetched)){0};
+	const float *image = x + i * q->s.batch;
+	ISA(fetched) f = {(const char *)(image + first * q->s.sy), (const char *)(image + end * q->s.sy)};
+	f.each = ((f.end - f.at) / tiles + 63) / 64 * 64;
+	return f;
+}
+
 // Adds the runs' products to the sums. A panel of the operand that tiles read as columns stays in the L1 cache while tiles read near panels of the
 // other one, of up to NEAR floats, which stay in the L2 cache.
 static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const run *r, int64_t runs, const float *x,
-	const float *v, float *sums, int add)
+	const float *v, float *sums, int add, ISA(fetched) *f)
 {
 	int64_t n = p->n1 - p->n0, outer = q->swapped ? s->block : n, inner = q->swapped ? n : s->block, unit = q->swapped ? s->vwidth : s->width;
 	int low = q->swapped && unit <= ISA(LOW) && !q->half && !q->panels;
@@ -698,6 +729,7 @@ static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, 
 					float *to = sums + i * q->sline + j * q->sposition + b;
 					for (int64_t a = a0; a < inner && a < a0 + near; a += unit) {
 						int64_t rows = inner - a < unit ? inner - a : unit, cols = outer - b < width ? outer - b : width;
+						ISA(fetch)(f);
 						if (q->swapped)
 							ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, q->panels ? at + b / COLS * s->panel : at + b, s->column, cols,
 								to + (p->n0 + a) * q->srow, q->srow, add);
@@ -725,7 +757,8 @@ static void ISA(correlate)(const correlated *q, const correlation_part *p, const
 				int64_t at = (k / lines * s.xlines + k % lines * s.next) * s.pitch, vat = k / lines * s.vimage + k % lines * s.vline;
 				r[k] = q->swapped ? (run){vat, at, s.w} : (run){at, vat, s.w};
 			}
-			ISA(correlate_runs)(q, p, &s, r, count * lines, room, staged, sums, i > p->i0 || l > 0);
+			ISA(fetched) next = ISA(staged_next)(q, p, &s, x, i, count, l, lines);
+			ISA(correlate_runs)(q, p, &s, r, count * lines, room, staged, sums, i > p->i0 || l > 0, &next);
 		}
 }
 

@@ -22,6 +22,7 @@ const (
 	longestRow   = 32   // floats of a row whose sums stay in registers
 	leastSummed  = 2048 // elements of a result for which sums in memory are worthwhile
 	ahead        = 4096 // bytes between a vector that is read and the one that is fetched, in another page
+	aheadStored  = 2048 // the same for one that is stored
 	mostFixed    = 10   // registers with single values, sums and values that all rows share; an operation takes up to 6 more
 )
 
@@ -339,7 +340,7 @@ func (g *generator) array(slot int) vector {
 		g.address(rax, slot)
 	}
 	if s := g.p.slots[slot]; g.p.c.summed > 0 && s.kind == C.IN_MEMORY && int(s.index) < len(g.p.spec.Inputs) {
-		g.prefetch(base, ahead)
+		g.prefetch(prefetcht0, base, ahead)
 	}
 	if g.rows && slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot && l.once == 1 }) {
 		return vector{kind: inRow, n: base}
@@ -347,7 +348,14 @@ func (g *generator) array(slot int) vector {
 	return vector{kind: inArray, n: base}
 }
 
-func (g *generator) save(r int) { g.vex(vmovupsStore, r, 0, g.array(g.slot[r])) }
+// save stores the value of a register. Results that are not computed in place are often not in a cache.
+func (g *generator) save(r int) {
+	to := g.array(g.slot[r])
+	if to.kind == inArray && g.p.slots[g.slot[r]].kind == C.IN_MEMORY {
+		g.prefetch(prefetchw, to.n, aheadStored)
+	}
+	g.vex(vmovupsStore, r, 0, to)
+}
 
 // take returns a free register: an empty one, or the one whose value is read last, which is saved if necessary.
 func (g *generator) take() int {

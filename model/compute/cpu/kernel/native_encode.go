@@ -173,9 +173,15 @@ func (a *assembler) end(start, bytes int) {
 	a.int32(start - (len(a.code) + 4))
 }
 
+// Opcodes of instructions that fetch a cache line, to be read or written; both have 1 in the field of the register. Processors without prefetchw ignore it.
+const (
+	prefetcht0 = 0x18
+	prefetchw  = 0x0d
+)
+
 // prefetch fetches the cache line at so many bytes after the current vector.
-func (a *assembler) prefetch(base, at int) {
-	a.bytes(0x40|byte(base>>3), 0x0f, 0x18, 0x8c, rcx<<3|byte(base&7)) // prefetcht0 [base + rcx + at]
+func (a *assembler) prefetch(op byte, base, at int) {
+	a.bytes(0x40|byte(base>>3), 0x0f, op, 0x8c, rcx<<3|byte(base&7)) // [base + rcx + at]
 	a.int32(at)
 }
 

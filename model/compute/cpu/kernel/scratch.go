@@ -2,7 +2,10 @@
 
 package kernel
 
-import "sync"
+import (
+	"sync"
+	"unsafe"
+)
 
 // scratches lends memory for packing, and keeps it, so that a repeated step allocates nothing.
 type scratches struct {
@@ -15,6 +18,11 @@ type scratch struct{ data []float32 }
 
 // scratchStep is the granularity of lent memory, in floats: 64 KiB, so that Go aligns it to a page.
 const scratchStep = 1 << 14
+
+func newScratch(n int) []float32 {
+	floats := roundUp(max(n, 1), scratchStep)
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(Memory(4*floats, 4096)))), floats)
+}
 
 // get lends n floats: the smallest free piece that is large enough, or else new memory that replaces the largest free one.
 func (s *scratches) get(n int) *scratch {
@@ -30,11 +38,11 @@ func (s *scratches) get(n int) *scratch {
 		}
 	}
 	if best < 0 && largest < 0 {
-		return &scratch{make([]float32, n, roundUp(max(n, 1), scratchStep))}
+		return &scratch{newScratch(n)[:n]}
 	}
 	if best < 0 {
 		best = largest
-		s.free[best].data = make([]float32, roundUp(n, scratchStep))
+		s.free[best].data = newScratch(n)
 	}
 	f := s.free[best]
 	last := len(s.free) - 1
