@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/pkg/errors"
+
+	"slotscope/model/compute/cpu/kernel"
 )
 
 // Executable is a compiled computation. Several goroutines may execute it concurrently.
@@ -31,6 +33,7 @@ type frame struct {
 	out, in [][][]byte
 	inputs  []patch // arguments that point to inputs
 	outputs []patch // arguments that point to outputs
+	flight  flight
 }
 
 // patch is an argument that changes with each call.
@@ -48,9 +51,13 @@ func compile(b *Builder, outs []*node) (*Executable, error) {
 
 func (e *Executable) newFrame() *frame {
 	f := &frame{arena: newMemory(e.layout.arena)}
-	for i := range e.steps {
-		f.out = append(f.out, f.arguments(e.layout.out[i]))
-		f.in = append(f.in, f.arguments(e.layout.in[i]))
+	f.flight.jobs = make([]*kernel.Job, len(e.steps))
+	for i, s := range e.steps {
+		out, in := f.arguments(e.layout.out[i]), f.arguments(e.layout.in[i])
+		f.out, f.in = append(f.out, out), append(f.in, in)
+		if s.until > 0 {
+			f.flight.jobs[i] = &kernel.Job{Run: func(pool *kernel.Pool) { s.run(pool, out, in) }}
+		}
 	}
 	return f
 }
@@ -177,6 +184,7 @@ func (e *Executable) run(f *frame, in, out []*Buffer) (err error) {
 	at := -1
 	defer func() {
 		if p := recover(); p != nil {
+			f.flight.abandon()
 			what := "copying of outputs"
 			if at < len(e.steps) {
 				what = e.steps[max(at, 0)].describe()
@@ -189,9 +197,13 @@ func (e *Executable) run(f *frame, in, out []*Buffer) (err error) {
 		p.run(e, f, &at)
 	} else {
 		for i, s := range e.steps {
+			f.flight.join(e.steps, i, &at)
 			at = i
-			s.run(e.backend.workers, f.out[i], f.in[i])
+			if !f.flight.start(e.backend.workers, i) {
+				s.run(e.backend.workers, f.out[i], f.in[i])
+			}
 		}
+		f.flight.join(e.steps, len(e.steps), &at)
 	}
 	at = len(e.steps)
 	for k, o := range e.layout.outputs {

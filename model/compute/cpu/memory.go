@@ -52,7 +52,9 @@ type copyOut struct {
 type planner struct {
 	p      *plan
 	homes  map[*node]home
-	last   map[*node]int // the last step that reads a value; len(steps) for outputs
+	last   map[*node]int // the last step that reads a value, or that begins after a reader in the background; len(steps) for outputs
+	ends   [][]*node     // by step: the values for which it is the last one
+	idle   [][]home      // by step: scratch of steps in the background that is free after it
 	blocks []block       // free parts of the arena, by offset
 	arena  int
 	layout *layout
@@ -99,15 +101,22 @@ func (l *planner) fixed() {
 
 func (l *planner) lifetimes() {
 	for i, s := range l.p.steps {
-		for _, n := range s.out {
-			l.last[n] = i
-		}
-		for _, n := range s.in {
-			l.last[n] = i
+		for _, n := range append(slices.Clone(s.out), s.in...) {
+			l.last[n] = max(l.last[n], i, s.until)
 		}
 	}
 	for _, n := range l.p.outs {
 		l.last[l.p.root(n)] = len(l.p.steps)
+	}
+	l.ends, l.idle = make([][]*node, len(l.p.steps)+1), make([][]home, len(l.p.steps)+1)
+	seen := map[*node]bool{}
+	for _, s := range l.p.steps {
+		for _, n := range append(slices.Clone(s.in), s.out...) {
+			if !seen[n] {
+				seen[n] = true
+				l.ends[l.last[n]] = append(l.ends[l.last[n]], n)
+			}
+		}
 	}
 }
 
@@ -133,13 +142,13 @@ func (l *planner) place(i int, s *step) {
 	}
 	l.layout.out = append(l.layout.out, append(out, scratch...))
 	l.layout.in = append(l.layout.in, in)
-	for _, h := range scratch {
+	end := max(i, s.until)
+	l.idle[end] = append(l.idle[end], scratch...)
+	for _, h := range l.idle[i] {
 		l.free(h)
 	}
-	var freed []*node
-	for _, n := range append(slices.Clone(s.in), s.out...) {
-		if l.last[n] == i && !taken[n] && !slices.Contains(freed, n) {
-			freed = append(freed, n)
+	for _, n := range l.ends[i] {
+		if !taken[n] {
 			l.free(l.homes[n])
 		}
 	}

@@ -38,6 +38,7 @@ type step struct {
 	out     []*node  // roots
 	in      []*node  // roots
 	cascade *cascade // nil if it is not a cascade
+	until   int      // the step before which it has to end if it is computed in the background, otherwise 0
 }
 
 // plan is a computation that is being compiled to an Executable.
@@ -72,6 +73,7 @@ func newPlan(b *Builder, outs []*node) *plan {
 	p.schedule()
 	p.narrow()
 	p.cascade(b.backend.Threads())
+	p.background(b.backend.Threads())
 	return p
 }
 

@@ -66,44 +66,61 @@ func (p *Profile) Stop() {
 	p.backend.workers.Measure(nil)
 }
 
-// run computes the steps of an execution and keeps the index of the current step in at.
+// run computes the steps of an execution and keeps the index of the current step in at. Real threads compute each step by itself; simulated ones compute
+// some in the background, and the execution then takes less time than the sum of its steps.
 func (p *Profile) run(e *Executable, f *frame, at *int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, simulated := e.backend.workers.Imagined(); simulated {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+	workers := e.backend.workers
+	_, simulated := workers.Imagined()
+	if !simulated {
+		for i, s := range e.steps {
+			*at = i
+			p.wall += p.step(s, e, i, f, false)
+		}
+		p.executions++
+		return
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, _ := workers.Imagined()
 	for i, s := range e.steps {
+		f.flight.join(e.steps, i, at)
 		*at = i
-		p.step(s, e, f.out[i], f.in[i])
+		p.step(s, e, i, f, true)
 	}
+	f.flight.join(e.steps, len(e.steps), at)
+	ended, _ := workers.Imagined()
+	p.wall += time.Duration(ended.Minus(began).Clock)
 	p.executions++
 }
 
-func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
-	workers := e.backend.workers
+// step computes a step, in the background if it should be, and returns the time that it takes by itself.
+func (p *Profile) step(s *step, e *Executable, i int, f *frame, background bool) time.Duration {
+	workers, out, in := e.backend.workers, f.out[i], f.in[i]
 	imagined, simulated := workers.Imagined()
 	before, began := p.read(), p.clock()
 	var times []atomic.Int64
-	if s.cascade != nil {
+	workers.Resume()
+	switch {
+	case background && f.flight.start(workers, i):
+	case s.cascade != nil:
 		times = make([]atomic.Int64, len(s.cascade.links))
 		s.cascade.run(workers, out, in, times)
-	} else {
+	default:
 		s.run(workers, out, in)
 	}
+	now, _ := workers.Imagined()
 	took, after := p.clock()-began, p.read()
 	wall, busy := took, took+after.busy-before.busy
 	if simulated {
-		now, _ := workers.Imagined()
 		calls := now.Minus(imagined)
 		busy = took + calls.Ranges - calls.Caller
 		wall = busy - calls.Ranges + calls.Span
 	}
-	p.wall += time.Duration(wall)
 	if s.cascade == nil {
 		p.add(s, StepTime{Wall: time.Duration(wall), Busy: time.Duration(busy), Packing: time.Duration(after.packed - before.packed), FLOPs: after.flops - before.flops})
-		return
+		return time.Duration(wall)
 	}
 	all := int64(0)
 	for i := range times {
@@ -113,6 +130,7 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 		share := float64(times[i].Load()) / float64(max(all, 1))
 		p.add(l, StepTime{Wall: time.Duration(share * float64(wall)), Busy: time.Duration(share * float64(busy)), FLOPs: l.division.flops})
 	}
+	return time.Duration(wall)
 }
 
 // add records one call of a step, or of a link of a cascade, in which the cascade's times are divided in proportion to those of the links.

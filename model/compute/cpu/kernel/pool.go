@@ -19,9 +19,10 @@ type Pool struct {
 	closed  chan struct{}
 	ended   atomic.Bool // closed, for workers that are not sleeping
 	works   sync.Pool   // of *work
-	scratch scratches
+	scratch *scratches
 	meter   atomic.Pointer[Meter]
-	caller  turn // of the goroutine that calls Run
+	caller  turn  // of the goroutine that calls Run
+	behind  *Pool // whose calls the same workers help with if there is nothing else to do
 
 	simulation *simulation // nil if threads are real
 }
@@ -67,11 +68,17 @@ func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = cores
 	}
-	p := &Pool{threads: threads, tickets: make(chan *work, 4*threads), closed: make(chan struct{})}
-	p.works.New = func() any { return &work{finished: make(chan struct{}, 1)} }
+	p := newPool(threads, &scratches{})
+	p.behind = newPool(threads, p.scratch)
 	for range threads - 1 {
 		go p.help()
 	}
+	return p
+}
+
+func newPool(threads int, s *scratches) *Pool {
+	p := &Pool{threads: threads, tickets: make(chan *work, 4*threads), closed: make(chan struct{}), scratch: s}
+	p.works.New = func() any { return &work{finished: make(chan struct{}, 1)} }
 	return p
 }
 
@@ -201,11 +208,7 @@ func (p *Pool) runRanges(r ranges, t task) {
 		p.simulation.run(r, t)
 		return
 	}
-	w := p.works.Get().(*work)
-	w.task, w.ranges = t, r
-	w.next.Store(0)
-	w.done.Store(0)
-	w.holders.Store(1)
+	w := p.work(r, t)
 	p.invite(w, min(p.threads, r.chunks)-1)
 	w.help(&p.caller, nil)
 	if m := p.meter.Load(); m != nil {
@@ -215,6 +218,21 @@ func (p *Pool) runRanges(r ranges, t task) {
 	} else {
 		w.wait()
 	}
+	p.end(w)
+}
+
+// work returns a new work, which the caller holds.
+func (p *Pool) work(r ranges, t task) *work {
+	w := p.works.Get().(*work)
+	w.task, w.ranges = t, r
+	w.next.Store(0)
+	w.done.Store(0)
+	w.holders.Store(1)
+	return w
+}
+
+// end releases a work that has ended, and panics if one of its ranges did.
+func (p *Pool) end(w *work) {
 	f := w.failure.Load()
 	p.release(w)
 	if f != nil {
@@ -264,20 +282,26 @@ func (p *Pool) assist(w *work, t *turn) {
 	w.help(t, p.meter.Load())
 }
 
-// ticket waits for work, at first without sleeping, because within a step the next call comes soon.
+// ticket waits for work, at first without sleeping, because within a step the next call comes soon. Work in the background comes last.
 func (p *Pool) ticket() *work {
 	for spin := 0; spin < idleSpins && !p.ended.Load(); spin++ {
-		if len(p.tickets) == 0 {
+		from := p.tickets
+		if len(from) == 0 {
+			from = p.behind.tickets
+		}
+		if len(from) == 0 {
 			continue
 		}
 		select {
-		case w := <-p.tickets:
+		case w := <-from:
 			return w
 		default:
 		}
 	}
 	select {
 	case w := <-p.tickets:
+		return w
+	case w := <-p.behind.tickets:
 		return w
 	case <-p.closed:
 		return nil

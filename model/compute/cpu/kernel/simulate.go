@@ -4,41 +4,61 @@ package kernel
 
 import "slices"
 
-// simulation is the state of a pool whose threads are simulated.
+// simulation is the state of a pool whose threads are simulated. Thread 0 is the caller.
 type simulation struct {
-	free   []int64 // when each thread finishes its work so far, within a call, in nanoseconds
+	alone  []int64 // when each thread finishes its ranges of a call if nothing else is computed, in nanoseconds
+	free   []int64 // when each thread is free, since the beginning
+	read   int64   // processor time of the caller that the clock includes
 	inside bool    // a call is running, so nested calls are part of a range
+	jobs   []*late // that have not ended, in order
+	begun  *late   // the job that is being recorded
 	times  Imagined
+}
+
+// late is a job of a simulated pool: it has been computed and timed, but simulated threads that are free compute it later.
+type late struct {
+	calls [][]int64 // times of the ranges that are left of its calls; what the job itself computes between them is a call of one range
+	ready int64     // when the ranges of the current call can begin
+	ends  int64     // when those that have begun end
 }
 
 // Imagined has the times of calls on a pool of simulated threads, in nanoseconds.
 type Imagined struct {
 	Caller int64 // processor time of the caller in them, including the clock
 	Ranges int64 // processor time of their ranges
-	Span   int64 // time that would have passed with one core per thread
+	Span   int64 // time that would have passed with one core per thread, if nothing else were computed meanwhile
+	Clock  int64 // time that would have passed since the beginning, with jobs in the background
 }
 
 // Minus returns the times added since an earlier reading.
 func (t Imagined) Minus(u Imagined) Imagined {
-	return Imagined{t.Caller - u.Caller, t.Ranges - u.Ranges, t.Span - u.Span}
+	return Imagined{t.Caller - u.Caller, t.Ranges - u.Ranges, t.Span - u.Span, t.Clock - u.Clock}
 }
 
 // Simulated returns a pool of that many threads, all of which are simulated on the caller. Ranges are the same as for real threads, but
 // are computed one after another and timed. Imagined returns the time the calls would have taken if every thread had its own core and took
-// the next range when it is free, like the threads of a real pool. The simulation ignores the time to wake threads, and memory is as fast
+// the next range when it is free, like the threads of a real pool: of a job if there is no other. The simulation ignores the time to wake threads, and memory is as fast
 // for all threads as for one. Only one goroutine at a time may use the pool.
 func Simulated(threads int) *Pool {
-	p := &Pool{threads: max(threads, 1)}
-	p.simulation = &simulation{free: make([]int64, p.threads)}
+	p := newPool(max(threads, 1), &scratches{})
+	p.simulation = &simulation{alone: make([]int64, p.threads), free: make([]int64, p.threads)}
 	return p
 }
 
-// Imagined returns the times of all calls so far; ok is false if threads are real.
+// Imagined returns the times of all calls so far, and of the caller between them; ok is false if threads are real.
 func (p *Pool) Imagined() (t Imagined, ok bool) {
 	if p.simulation == nil {
 		return t, false
 	}
+	p.simulation.advance()
 	return p.simulation.times, true
+}
+
+// Resume stops the clock of simulated threads from the last call or reading until now.
+func (p *Pool) Resume() {
+	if p.simulation != nil {
+		p.simulation.read = ThreadTime()
+	}
 }
 
 // run computes the ranges of a call.
@@ -51,14 +71,89 @@ func (s *simulation) run(r ranges, t task) {
 	}
 	s.inside = true
 	defer func() { s.inside = false }()
-	clear(s.free)
+	clear(s.alone)
+	s.advance()
+	began, ends := s.times.Clock, s.times.Clock
+	var took []int64
 	s.times.Caller += measured(func() {
 		for i := range r.chunks {
-			took := measured(func() { t.do(r.at(i), r.at(i+1)) })
-			next := slices.Index(s.free, slices.Min(s.free))
-			s.free[next] += took
-			s.times.Ranges += took
+			d := measured(func() { t.do(r.at(i), r.at(i+1)) })
+			s.alone[first(s.alone)] += d
+			s.times.Ranges += d
+			if s.begun != nil {
+				took = append(took, d)
+				continue
+			}
+			for j := range s.free {
+				s.free[j] = max(s.free[j], began)
+			}
+			j := first(s.free)
+			s.free[j] += d
+			ends = max(ends, s.free[j])
 		}
 	})
-	s.times.Span += slices.Max(s.free)
+	s.times.Span += slices.Max(s.alone)
+	if s.begun != nil {
+		s.begun.calls = append(s.begun.calls, took)
+	}
+	s.read, s.times.Clock = ThreadTime(), ends
+}
+
+// first returns the thread that is free first.
+func first(free []int64) int { return slices.Index(free, slices.Min(free)) }
+
+// advance adds the caller's time since the last call to the clock, or to the job that is being recorded, and lets the other threads compute jobs meanwhile.
+func (s *simulation) advance() {
+	passed := max(ThreadTime()-s.read, 0)
+	s.read += passed
+	if s.begun != nil {
+		s.begun.calls = append(s.begun.calls, []int64{passed})
+		return
+	}
+	s.times.Clock += passed
+	for len(s.free) > 1 && len(s.jobs) > 0 && s.compute(s.jobs[0], s.free[1:], s.times.Clock) {
+	}
+	s.free[0] = s.times.Clock
+}
+
+// compute lets the thread that is free first compute the next range of a job if it can begin before a time. It returns false if not.
+func (s *simulation) compute(l *late, free []int64, before int64) bool {
+	j := first(free)
+	at := max(free[j], l.ready)
+	if at >= before {
+		return false
+	}
+	free[j] = at + l.calls[0][0]
+	l.ends = max(l.ends, free[j])
+	if l.calls[0] = l.calls[0][1:]; len(l.calls[0]) == 0 {
+		l.calls, l.ready = l.calls[1:], l.ends
+	}
+	if len(l.calls) == 0 {
+		s.jobs = slices.DeleteFunc(s.jobs, func(k *late) bool { return k == l })
+	}
+	return true
+}
+
+// start computes a job and records its ranges.
+func (s *simulation) start(j *Job) *late {
+	s.advance()
+	l := &late{ready: s.times.Clock}
+	s.begun = l
+	defer func() { s.begun = nil }()
+	clock := s.times.Clock
+	j.Run(j.pool)
+	s.advance()
+	s.times.Clock = clock
+	s.jobs = append(s.jobs, l)
+	return l
+}
+
+// join lets all threads compute a job to its end.
+func (s *simulation) join(l *late) {
+	s.advance()
+	for slices.Contains(s.jobs, l) {
+		s.compute(s.jobs[0], s.free, 1<<62)
+	}
+	s.times.Clock = max(s.times.Clock, l.ends)
+	s.free[0] = s.times.Clock
 }

@@ -1,0 +1,144 @@
+//go:build cgo
+
+package kernel
+
+import (
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestJobs starts jobs over and over while other calls run, and checks that each range is computed once.
+func TestJobs(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, threads := range []int{1, 2, 5} {
+		p := NewPool(threads)
+		var counts [3]atomic.Int64
+		var jobs [3]Job
+		for k := range jobs {
+			jobs[k].Run = func(p *Pool) {
+				p.Run(40, 1, func(lo, hi int) {
+					p.Run(hi-lo, 1, func(lo, hi int) { counts[k].Add(int64(hi - lo)) })
+				})
+			}
+		}
+		for round := range 300 {
+			for k := range jobs {
+				p.Start(&jobs[k])
+			}
+			var n atomic.Int64
+			p.Run(50, 1, func(lo, hi int) { n.Add(int64(hi - lo)) })
+			for k := range jobs {
+				jobs[(k+round)%3].Join()
+			}
+			for k := range counts {
+				if got := counts[k].Load(); got != int64(40*(round+1)) || n.Load() != 50 {
+					t.Fatalf("%d threads, round %d: %d of job %d, %d of 50", threads, round, got, k, n.Load())
+				}
+			}
+		}
+		p.Close()
+		p.Start(&jobs[0]) // nobody is left to help
+		jobs[0].Join()
+		if got := counts[0].Load(); got != 40*301 {
+			t.Errorf("%d threads: %d after Close", threads, got)
+		}
+	}
+}
+
+// TestJobBehind checks that a worker takes a waiting call before a waiting job.
+func TestJobBehind(t *testing.T) {
+	p := newPool(2, &scratches{}) // without workers
+	p.behind = newPool(2, p.scratch)
+	var order []string
+	job := Job{Run: func(*Pool) { order = append(order, "job") }}
+	p.Start(&job)
+	w := p.work(ranges{1, 1, 1, 2}, funcTask(func(int, int) { order = append(order, "call") }))
+	p.invite(w, 1)
+	var own turn
+	p.assist(p.ticket(), &own)
+	p.assist(p.ticket(), &own)
+	job.Join()
+	if len(order) != 2 || order[0] != "call" || order[1] != "job" {
+		t.Errorf("%v", order)
+	}
+}
+
+// TestFailingJob checks that Join panics if the job did, and that both can be used again.
+func TestFailingJob(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	cause := errors.New("on purpose")
+	fails := true
+	job := Job{Run: func(p *Pool) {
+		p.Run(10, 1, func(lo, hi int) {
+			if fails && hi == 10 {
+				panic(cause)
+			}
+		})
+	}}
+	func() {
+		defer func() {
+			if err, _ := recover().(error); !errors.Is(err, cause) {
+				t.Errorf("panicked with %v", err)
+			}
+		}()
+		p.Start(&job)
+		job.Join()
+	}()
+	fails = false
+	p.Start(&job)
+	job.Join()
+}
+
+// spin uses the processor for so long.
+func spin(d time.Duration) {
+	for end := ThreadTime() + int64(d); ThreadTime() < end; {
+	}
+}
+
+// TestImaginedJobs checks that simulated threads compute a job while they have nothing else to do, and all of them once it is waited for.
+func TestImaginedJobs(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const ms = time.Millisecond
+	job := Job{Run: func(p *Pool) { p.Run(12, 4, func(lo, hi int) { spin(time.Duration(hi-lo) * ms) }) }}
+	clock := func(p *Pool, f func()) time.Duration {
+		p.Resume()
+		began, _ := p.Imagined()
+		p.Resume()
+		f()
+		ended, _ := p.Imagined()
+		return time.Duration(ended.Minus(began).Clock)
+	}
+	for _, c := range []struct {
+		threads  int
+		serial   time.Duration
+		min, max time.Duration
+	}{
+		{1, 10 * ms, 22 * ms, 25 * ms},
+		{2, 20 * ms, 20 * ms, 21 * ms}, // the other thread computes the 12 ms meanwhile
+		{2, 0, 6 * ms, 9 * ms},
+		{3, 9 * ms, 9 * ms, 10 * ms},
+		{5, 0, 4 * ms, 5 * ms},
+	} {
+		best := time.Hour // other programs can only lengthen it
+		for range 5 {
+			p := Simulated(c.threads)
+			took := clock(p, func() {
+				p.Start(&job)
+				spin(c.serial)
+				p.Run(c.threads, 1, func(lo, hi int) {})
+				job.Join()
+			})
+			best = min(best, took)
+		}
+		if best < c.min || best > c.max {
+			t.Errorf("%d threads, 12 ms in the background of %v: %v, want %v to %v", c.threads, c.serial, best, c.min, c.max)
+		}
+	}
+}
