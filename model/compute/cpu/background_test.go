@@ -123,7 +123,8 @@ func withProducts(networks []func(x, kernel, bias *Node) []*Node, in []*Node) (o
 		all := fn(x, in[1], in[2])
 		y := all[len(all)-1]
 		if y.Shape().Equal(x.Shape()) {
-			outs = append(outs, Dot(Transpose(Reshape(x, -1, 8), 0, 1), Reshape(y, -1, 8)))
+			left, right := Reshape(x, -1, 8), Reshape(y, -1, 8)
+			outs = append(outs, Dot(Transpose(left, 0, 1), right), Einsum("nhwc,nwhd->cd", x, y)) // the latter uses scratch
 		}
 		outs, x = append(outs, all...), y
 	}
