@@ -12,7 +12,7 @@ import (
 )
 
 // backgroundMost is the largest number of steps in the background at a time. More of them would keep more memory in use.
-const backgroundMost = 4
+const backgroundMost = 8
 
 // backgroundLeast is the number of operations from which a product is computed in the background. Tests lower it.
 var backgroundLeast = 1 << 21
