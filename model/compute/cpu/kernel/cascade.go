@@ -30,6 +30,9 @@ type Cascade struct {
 	tasks sync.Pool
 }
 
+// cascadeChunks is the number of ranges per thread. A cascade takes long, and its ranges share nothing that smaller ones would load more often.
+const cascadeChunks = 8
+
 // NewCascade returns a cascade of operations that are divided into that many parts, of which threads take unit at a time.
 func NewCascade(links []Divisible, parts, unit int) *Cascade {
 	c := &Cascade{links: links, parts: parts, unit: unit}
@@ -46,7 +49,8 @@ func (c *Cascade) Run(pool *Pool, out, in [][][]byte, times []atomic.Int64) {
 	for i, l := range c.links {
 		t.running = append(t.running, l.begin(pool, out[i], in[i]))
 	}
-	pool.run((c.parts+c.unit-1)/c.unit, 1, t)
+	units := (c.parts + c.unit - 1) / c.unit
+	pool.runChunks(units, pool.chunks(units, 1, cascadeChunks), t)
 }
 
 // cascadeTask is a run of a cascade.

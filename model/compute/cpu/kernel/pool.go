@@ -156,11 +156,14 @@ func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack
 func (p *Panic) Unwrap() error { err, _ := p.Value.(error); return err }
 
 // Chunks returns the number of ranges into which Run divides [0, n).
-func (p *Pool) Chunks(n, grain int) int {
+func (p *Pool) Chunks(n, grain int) int { return p.chunks(n, grain, chunksPerThread) }
+
+// chunks returns the number of ranges into which [0, n) is divided if there should be so many per thread.
+func (p *Pool) chunks(n, grain, perThread int) int {
 	if n <= 0 {
 		return 0
 	}
-	chunks := min(max(n/max(grain, 1), 1), p.threads*chunksPerThread)
+	chunks := min(max(n/max(grain, 1), 1), p.threads*perThread)
 	switch {
 	case p.threads == 1:
 		return 1
