@@ -292,23 +292,63 @@ static inline int ISA(in_lines)(const windowed *q, const window *w)
 	return VL == 8 && q->n == VL && q->ochannel == 1 && w->w >= LINE && !q->half && !q->far;
 }
 
+#if defined(SET_AVX2)
+// The same for two LINEs of rows, whose sums need the 32 registers of AVX-512. Row i is at a + i * ar, and stored at c + i * apart.
+__attribute__((target("avx512f,avx512vl,avx2,fma"))) static void avx2_line_16(const run *r, int64_t runs, const float *a, int64_t ar, const float *b,
+	int64_t bk, float *c, int64_t apart)
+{
+	__m256 acc[4][4];
+	UNROLL for (int i = 0; i < 4; i++)
+		UNROLL for (int j = 0; j < 4; j++) {
+			__builtin_prefetch(c + (4 * i + j) * apart, 1);
+			acc[i][j] = _mm256_setzero_ps();
+		}
+	for (; runs > 0; runs--, r++) {
+		const float *g[4], *y = b + r->b;
+		UNROLL for (int i = 0; i < 4; i++)
+			g[i] = a + r->a + 4 * i * ar;
+		for (int64_t k = r->n; k > 0; k--, y += bk) {
+			__m256 v = _mm256_loadu_ps(y);
+			UNROLL for (int i = 0; i < 4; i++) {
+				UNROLL for (int j = 0; j < 4; j++)
+					acc[i][j] = _mm256_fmadd_ps(_mm256_set1_ps(g[i][j * ar]), v, acc[i][j]);
+				g[i]++;
+			}
+		}
+	}
+	UNROLL for (int i = 0; i < 4; i++)
+		UNROLL for (int j = 0; j < 4; j++)
+			_mm256_storeu_ps(c + (4 * i + j) * apart, acc[i][j]);
+}
+#define TWO_LINES(q, w) ((q)->eights && (w)->w >= 2 * LINE)
+#else
+#define TWO_LINES(q, w) 0
+#define avx2_line_16(...) (void)0
+#endif
+
 // Computes a window's outputs line by line. The last tile of a line overlaps the one before it.
 static void ISA(window_lines)(const windowed *q, const window *w, const extent *e, const float *b, float *y, const float *room)
 {
-	int64_t group[LINE], row[LINE];
+	int64_t group[LINE], row[LINE], n = TWO_LINES(q, w) ? 2 * LINE : LINE;
 	for (int64_t i = 0; i < LINE; i++)
 		group[i] = i * GROUP * w->column, row[i] = i * w->ocolumn;
 	for (int64_t i = e->i0; i < e->i1; i++) {
 		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * q->pitch + w->first;
 		float *c = y + w->out + i * q->obatch;
 		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
-			for (int64_t x = 0; x < w->w; x += LINE) {
-				int64_t at = x + LINE <= w->w ? x : w->w - LINE;
-				ISA(line_8_1)(w->r, w->runs, image + l * w->line + at * w->column, group, w->column, 1, b + w->b, w->step,
-					c + l * w->oline + at * w->ocolumn, row, 0);
+			for (int64_t x = 0; x < w->w; x += n) {
+				int64_t at = x + n <= w->w ? x : w->w - n;
+				const float *from = image + l * w->line + at * w->column;
+				float *to = c + l * w->oline + at * w->ocolumn;
+				if (n > LINE)
+					avx2_line_16(w->r, w->runs, from, w->column, b + w->b, w->step, to, w->ocolumn);
+				else
+					ISA(line_8_1)(w->r, w->runs, from, group, w->column, 1, b + w->b, w->step, to, row, 0);
 			}
 	}
 }
+#undef TWO_LINES
+#undef avx2_line_16
 
 // Computes one panel of columns of one window's outputs.
 static void ISA(window_panel)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
