@@ -17,16 +17,19 @@ const backgroundMost = 8
 // backgroundLeast is the number of operations from which a product is computed in the background. Tests lower it.
 var backgroundLeast = 1 << 21
 
-// background chooses steps that threads compute when the steps after them leave them idle: products whose results no such step reads soon, as
-// those for the gradients of weights, which only the optimizer reads.
+// background chooses steps that threads compute when the steps after them leave them idle: products whose results no such step reads soon, such
+// as the gradients of weights, which only the optimizer reads.
 func (p *plan) background(threads int) {
 	if threads == 1 {
 		return
 	}
 	var chosen []int
 	for i, s := range p.steps {
+		if s.operations() < backgroundLeast {
+			continue
+		}
 		until := p.reader(i)
-		if until-i < 2 || s.operations() < backgroundLeast {
+		if until-i < 2 {
 			continue
 		}
 		chosen = append(chosen, i)

@@ -109,14 +109,8 @@ func (l *planner) lifetimes() {
 		l.last[l.p.root(n)] = len(l.p.steps)
 	}
 	l.ends, l.idle = make([][]*node, len(l.p.steps)+1), make([][]home, len(l.p.steps)+1)
-	seen := map[*node]bool{}
-	for _, s := range l.p.steps {
-		for _, n := range append(slices.Clone(s.in), s.out...) {
-			if !seen[n] {
-				seen[n] = true
-				l.ends[l.last[n]] = append(l.ends[l.last[n]], n)
-			}
-		}
+	for n, i := range l.last {
+		l.ends[i] = append(l.ends[i], n)
 	}
 }
 

@@ -72,38 +72,36 @@ func (p *Profile) run(e *Executable, f *frame, at *int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	workers := e.backend.workers
-	_, simulated := workers.Imagined()
-	if !simulated {
-		for i, s := range e.steps {
-			*at = i
-			p.wall += p.step(s, e, i, f, false)
-		}
-		p.executions++
-		return
+	began, simulated := workers.Imagined()
+	if simulated {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		began, _ = workers.Imagined()
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	began, _ := workers.Imagined()
 	for i, s := range e.steps {
 		f.flight.join(e.steps, i, at)
 		*at = i
-		p.step(s, e, i, f, true)
+		if alone := p.step(s, e, i, f); !simulated {
+			p.wall += alone
+		}
 	}
 	f.flight.join(e.steps, len(e.steps), at)
-	ended, _ := workers.Imagined()
-	p.wall += time.Duration(ended.Minus(began).Clock)
+	if simulated {
+		ended, _ := workers.Imagined()
+		p.wall += time.Duration(ended.Minus(began).Clock)
+	}
 	p.executions++
 }
 
-// step computes a step, in the background if it should be, and returns the time that it takes by itself.
-func (p *Profile) step(s *step, e *Executable, i int, f *frame, background bool) time.Duration {
+// step computes a step, on simulated threads in the background if it should be, and returns the time that it takes by itself.
+func (p *Profile) step(s *step, e *Executable, i int, f *frame) time.Duration {
 	workers, out, in := e.backend.workers, f.out[i], f.in[i]
 	imagined, simulated := workers.Imagined()
 	before, began := p.read(), p.clock()
 	var times []atomic.Int64
 	workers.Resume()
 	switch {
-	case background && f.flight.start(workers, i):
+	case simulated && f.flight.start(workers, i):
 	case s.cascade != nil:
 		times = make([]atomic.Int64, len(s.cascade.links))
 		s.cascade.run(workers, out, in, times)

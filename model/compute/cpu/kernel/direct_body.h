@@ -184,11 +184,10 @@ EACH_HEIGHT(HALVES)
 static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 #if defined(SET_AVX512)
-#define VDP_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
 #define PAIRS_OF(y) ((__m512bh)_mm512_loadu_si512(y))
 #define TIMES_PAIR(acc, x, v) ((vf)_mm512_dpbf16_ps((__m512)(acc), v, (__m512bh)_mm512_set1_epi32(*(const pair_word *)(x))))
 typedef int32_t pair_word __attribute__((may_alias));
-#define VDP_PAIRS(rows, vectors) RUNS_TILE(VDP_TARGET, vdp, rows, vectors, NO_FETCH, __m512bh, PAIRS_OF, TIMES_PAIR)
+#define VDP_PAIRS(rows, vectors) RUNS_TILE(BF16_TARGET, vdp, rows, vectors, NO_FETCH, __m512bh, PAIRS_OF, TIMES_PAIR)
 #define VDPS(rows) VDP_PAIRS(rows, 1) VDP_PAIRS(rows, 2)
 EACH_HEIGHT(VDPS)
 #undef BOTH
@@ -320,16 +319,12 @@ __attribute__((target("avx512f,avx512vl,avx2,fma"))) static void avx2_line_16(co
 		UNROLL for (int j = 0; j < 4; j++)
 			_mm256_storeu_ps(c + (4 * i + j) * apart, acc[i][j]);
 }
-#define TWO_LINES(q, w) ((q)->eights && (w)->w >= 2 * LINE)
-#else
-#define TWO_LINES(q, w) 0
-#define avx2_line_16(...) (void)0
 #endif
 
 // Computes a window's outputs line by line. The last tile of a line overlaps the one before it.
 static void ISA(window_lines)(const windowed *q, const window *w, const extent *e, const float *b, float *y, const float *room)
 {
-	int64_t group[LINE], row[LINE], n = TWO_LINES(q, w) ? 2 * LINE : LINE;
+	int64_t group[LINE], row[LINE], n = q->eights && w->w >= 2 * LINE ? 2 * LINE : LINE;
 	for (int64_t i = 0; i < LINE; i++)
 		group[i] = i * GROUP * w->column, row[i] = i * w->ocolumn;
 	for (int64_t i = e->i0; i < e->i1; i++) {
@@ -340,15 +335,16 @@ static void ISA(window_lines)(const windowed *q, const window *w, const extent *
 				int64_t at = x + n <= w->w ? x : w->w - n;
 				const float *from = image + l * w->line + at * w->column;
 				float *to = c + l * w->oline + at * w->ocolumn;
-				if (n > LINE)
+#if defined(SET_AVX2)
+				if (n > LINE) {
 					avx2_line_16(w->r, w->runs, from, w->column, b + w->b, w->step, to, w->ocolumn);
-				else
-					ISA(line_8_1)(w->r, w->runs, from, group, w->column, 1, b + w->b, w->step, to, row, 0);
+					continue;
+				}
+#endif
+				ISA(line_8_1)(w->r, w->runs, from, group, w->column, 1, b + w->b, w->step, to, row, 0);
 			}
 	}
 }
-#undef TWO_LINES
-#undef avx2_line_16
 
 // Computes one panel of columns of one window's outputs.
 static void ISA(window_panel)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
@@ -734,13 +730,14 @@ static inline void ISA(fetch)(ISA(fetched) *f)
 		__builtin_prefetch(f->at, 0, 2);
 }
 
-// The lines of images that are staged after lines [l, l + lines) of v, of count images from i on.
+// The lines that are staged after those for lines [l, l + lines) of v, of count images from i on: of the same images, or of the next one.
 static ISA(fetched) ISA(staged_next)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *x, int64_t i, int64_t count,
 	int64_t l, int64_t lines)
 {
-	int64_t first = q->s.y0 + p->o0, end = first + (s->lines - 1) * q->apart + p->o1 - p->o0, tiles = (p->o1 - p->o0) * q->rows * (p->n1 - p->n0) / (ROWS * COLS) + 1;
-	if (l + lines < q->h) // of those, the lines that are not staged now
-		end += (l + lines) * q->apart, first = q->s.y0 + p->o0 + (l + lines - 1) * q->apart + p->o1 - p->o0;
+	int64_t oh = p->o1 - p->o0, begin = q->s.y0 + p->o0, first = begin, end = begin + (s->lines - 1) * q->apart + oh;
+	int64_t tiles = oh * q->rows * (p->n1 - p->n0) / (ROWS * COLS) + 1;
+	if (l + lines < q->h) // only lines that are not staged now
+		first = begin + (l + lines - 1) * q->apart + oh, end += (l + lines) * q->apart;
 	else
 		i += count;
 	first = first > 0 ? first : 0, end = end < q->s.h ? end : q->s.h;

@@ -25,7 +25,6 @@ static inline vu ISA(rest)(vu bits, vu near)
 #if defined(SET_AVX512)
 // ---- splitting with the processor's conversions, which treat denormals as zero ----
 
-#define CONVERTS __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
 
 // Whether the nearest bfloat16 of some value is not finite. Such values need other rules.
 static inline int beyond(__m512 x)
@@ -34,10 +33,10 @@ static inline int beyond(__m512 x)
 	return _mm512_cmp_epu32_mask(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)), most, _MM_CMPINT_GT) != 0;
 }
 
-CONVERTS static inline __m512 widened_half(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
+BF16_TARGET static inline __m512 widened_half(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
 
 // Splits 32 values into the nearest bfloat16 and those of the remainders.
-CONVERTS static inline void split_parts(const float *s, __m512i *high, __m512i *low)
+BF16_TARGET static inline void split_parts(const float *s, __m512i *high, __m512i *low)
 {
 	__m512 x = _mm512_loadu_ps(s), y = _mm512_loadu_ps(s + 16);
 	*high = (__m512i)_mm512_cvtne2ps_pbh(y, x);
@@ -47,7 +46,7 @@ CONVERTS static inline void split_parts(const float *s, __m512i *high, __m512i *
 }
 
 // split_row splits as many of n values as possible, and returns their number.
-CONVERTS static int64_t split_row(const float *s, int64_t n, half *to, half *low)
+BF16_TARGET static int64_t split_row(const float *s, int64_t n, half *to, half *low)
 {
 	int64_t i = 0;
 	for (; i + 32 <= n && !beyond(_mm512_loadu_ps(s + i)) && !beyond(_mm512_loadu_ps(s + i + 16)); i += 32) {
@@ -60,7 +59,7 @@ CONVERTS static int64_t split_row(const float *s, int64_t n, half *to, half *low
 }
 
 // split_pairs does the same for the pairs of two rows, as pair_rows.
-CONVERTS static int64_t split_pairs(const float *first, const float *second, int64_t n, uint32_t *to, uint32_t *low)
+BF16_TARGET static int64_t split_pairs(const float *first, const float *second, int64_t n, uint32_t *to, uint32_t *low)
 {
 	const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); // unpacking then gives 16 adjacent values each
 	int64_t i = 0;
@@ -80,7 +79,6 @@ CONVERTS static int64_t split_pairs(const float *first, const float *second, int
 	}
 	return i;
 }
-#undef CONVERTS
 #endif
 
 // Narrows n values; if low is not null, they are split.

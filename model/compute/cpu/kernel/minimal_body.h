@@ -20,7 +20,7 @@ static inline vu ISA(paired_values)(vf x, vf y) { return (vu)ISA(round_bf16)(x) 
 
 #if defined(SET_AVX512)
 // The same with the processor's conversion, which treats denormals as zero.
-VDP_TARGET static inline vu vdp_paired_values(vf x, vf y)
+BF16_TARGET static inline vu vdp_paired_values(vf x, vf y)
 {
 	static const uint16_t order[32] __attribute__((aligned(64))) = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26,
 		11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -137,8 +137,8 @@ static const ISA(minimal_tile) ISA(minimal_halves_tiles)[ROWS][2] = {EACH_HEIGHT
 
 #if defined(SET_AVX512)
 #define MINIMAL_VDPS(rows)                                                             \
-	MINIMAL_TILE(VDP_TARGET, minimal_vdp, rows, 1, __m512bh, PAIRS_OF, TIMES_PAIR) \
-	MINIMAL_TILE(VDP_TARGET, minimal_vdp, rows, 2, __m512bh, PAIRS_OF, TIMES_PAIR)
+	MINIMAL_TILE(BF16_TARGET, minimal_vdp, rows, 1, __m512bh, PAIRS_OF, TIMES_PAIR) \
+	MINIMAL_TILE(BF16_TARGET, minimal_vdp, rows, 2, __m512bh, PAIRS_OF, TIMES_PAIR)
 EACH_HEIGHT(MINIMAL_VDPS)
 #undef BOTH
 #define BOTH(rows) {ISA(minimal_vdp_##rows##_1), ISA(minimal_vdp_##rows##_2)},
@@ -232,7 +232,7 @@ static void ISA(float_factors)(const float *taps, int64_t size, float *to, int64
 	}
 HALF_FACTORS(, half_factors, ISA(paired_values))
 #if defined(SET_AVX512)
-HALF_FACTORS(VDP_TARGET, vdp_factors, vdp_paired_values)
+HALF_FACTORS(BF16_TARGET, vdp_factors, vdp_paired_values)
 #endif
 
 static void (*ISA(factors_for)(int64_t half))(const float *, int64_t, float *, int64_t)
@@ -320,8 +320,8 @@ typedef void (*ISA(factor_row))(const ISA(corners) *, float, int64_t, int64_t, i
 #define EACH(name) {ISA(name##_1), ISA(name##_2), ISA(name##_4)}
 #if defined(SET_AVX512)
 #define VDP_FACTORS(many)                                                                        \
-	FACTOR_PAIRS(VDP_TARGET, vdp_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, vdp_paired_values) \
-	FACTOR_PAIRS(VDP_TARGET, vdp_narrow, many, WHOLE_HALVES, FIRST_HALVES, vdp_paired_values)
+	FACTOR_PAIRS(BF16_TARGET, vdp_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, vdp_paired_values) \
+	FACTOR_PAIRS(BF16_TARGET, vdp_narrow, many, WHOLE_HALVES, FIRST_HALVES, vdp_paired_values)
 VDP_FACTORS(1)
 VDP_FACTORS(2)
 VDP_FACTORS(4)
@@ -439,7 +439,6 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 #undef NO_FETCH
 #undef FLOATS
 #undef TIMES_FLOAT
-#undef VDP_TARGET
 #undef PAIRS_OF
 #undef TIMES_PAIR
 #undef UNIT

@@ -5,7 +5,7 @@ import "unsafe"
 // hugePage is the size of a large page of memory on x86-64 and most ARM64 systems.
 const hugePage = 2 << 20
 
-// Memory returns n unused bytes, aligned to a power of two of at most a page. On Linux, whole large pages in it are requested as such: arrays that are read
+// Memory returns n unused bytes, aligned to a power of two of at least 8 and at most a page. On Linux, whole large pages in it are requested as such: arrays that are read
 // once per step otherwise spend much of their time on translating addresses, above all in virtual machines.
 func Memory(n, align int) []byte {
 	if n >= hugePage {

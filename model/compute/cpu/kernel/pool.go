@@ -76,6 +76,7 @@ func NewPool(threads int) *Pool {
 	return p
 }
 
+// newPool returns a pool without workers.
 func newPool(threads int, s *scratches) *Pool {
 	p := &Pool{threads: threads, tickets: make(chan *work, 4*threads), closed: make(chan struct{}), scratch: s}
 	p.works.New = func() any { return &work{finished: make(chan struct{}, 1)} }

@@ -136,8 +136,6 @@ static const float ISA(zeros)[BLOCK_K];
 // Elements stored as bfloat16.
 #define vu ISA(vu)
 #define vh ISA(vh)
-typedef uint32_t vu __attribute__((vector_size(4 * VL), aligned(4), may_alias));
-typedef half vh __attribute__((vector_size(2 * VL), aligned(2), may_alias));
 typedef uint32_t ISA(vu4) __attribute__((vector_size(16)));
 typedef half ISA(vh4) __attribute__((vector_size(8), aligned(2), may_alias));
 

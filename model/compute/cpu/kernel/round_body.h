@@ -1,6 +1,6 @@
 // Rounding to bfloat16 for one instruction set: the upper half of a float, ties to even; NaN stays NaN. See isa.h.
-typedef uint32_t ISA(words) __attribute__((vector_size(4 * VL), aligned(4), may_alias));
-typedef half ISA(halves) __attribute__((vector_size(2 * VL), aligned(2), may_alias));
+typedef uint32_t ISA(vu) __attribute__((vector_size(4 * VL), aligned(4), may_alias));
+typedef half ISA(vh) __attribute__((vector_size(2 * VL), aligned(2), may_alias));
 
 // The nearest bfloat16, as a float.
 static inline vf ISA(round_bf16)(vf x)
@@ -20,15 +20,16 @@ static void ISA(store_rounded)(const float *x, const float *y, int64_t n, half *
 			memcpy(&w, y + i, size);
 			v -= w;
 		}
-		ISA(halves) rounded = __builtin_convertvector((ISA(words))ISA(round_bf16)(v) >> 16, ISA(halves));
+		ISA(vh) rounded = __builtin_convertvector((ISA(vu))ISA(round_bf16)(v) >> 16, ISA(vh));
 		memcpy(to + i, &rounded, size / 2);
 	}
 }
 
 #if defined(SET_AVX512)
+#define BF16_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
+
 // The same with the processor's conversion, which would treat denormals as zero.
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16"))) static void store_converted(const float *x, const float *y, int64_t n,
-	half *to)
+BF16_TARGET static void store_converted(const float *x, const float *y, int64_t n, half *to)
 {
 	const __m512i magnitude = _mm512_set1_epi32(0x7fffffff), one = _mm512_set1_epi32(1), largest = _mm512_set1_epi32(0x7ffffe);
 	int64_t i = 0;

@@ -19,9 +19,10 @@ type scratch struct{ data []float32 }
 // scratchStep is the granularity of lent memory, in floats: 64 KiB, so that Go aligns it to a page.
 const scratchStep = 1 << 14
 
+// newScratch returns at least n floats.
 func newScratch(n int) []float32 {
 	floats := roundUp(max(n, 1), scratchStep)
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(Memory(4*floats, 4096)))), floats)
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(Memory(4*floats, 64)))), floats)
 }
 
 // get lends n floats: the smallest free piece that is large enough, or else new memory that replaces the largest free one.

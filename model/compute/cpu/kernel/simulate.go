@@ -37,8 +37,8 @@ func (t Imagined) Minus(u Imagined) Imagined {
 
 // Simulated returns a pool of that many threads, all of which are simulated on the caller. Ranges are the same as for real threads, but
 // are computed one after another and timed. Imagined returns the time the calls would have taken if every thread had its own core and took
-// the next range when it is free, like the threads of a real pool: of a job if there is no other. The simulation ignores the time to wake threads, and memory is as fast
-// for all threads as for one. Only one goroutine at a time may use the pool.
+// the next range when it is free, like the threads of a real pool: of a job if there is no other. The simulation ignores the time to wake
+// threads, and memory is as fast for all threads as for one. Only one goroutine at a time may use the pool.
 func Simulated(threads int) *Pool {
 	p := newPool(max(threads, 1), &scratches{})
 	p.simulation = &simulation{alone: make([]int64, p.threads), free: make([]int64, p.threads)}
