@@ -11,32 +11,49 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// backgroundMost is the largest number of steps in the background at a time. More of them would keep more memory in use.
-const backgroundMost = 8
+// backgroundMost is how many bytes steps in the background may keep in use that would be free otherwise.
+const backgroundMost = 64 << 20
 
 // backgroundLeast is the number of operations from which a product is computed in the background. Tests lower it.
 var backgroundLeast = 1 << 21
 
-// background chooses steps that threads compute when the steps after them leave them idle: products whose results no such step reads soon, such
+// background chooses steps that threads compute when the steps after them leave them idle: those whose results no such step reads soon, such
 // as the gradients of weights, which only the optimizer reads.
 func (p *plan) background(threads int) {
 	if threads == 1 {
 		return
 	}
-	var chosen []int
+	last := map[*node]int{}
 	for i, s := range p.steps {
-		if s.operations() < backgroundLeast {
-			continue
+		for _, n := range s.in {
+			last[n] = i
 		}
+	}
+	var flying []int
+	kept, sum := map[int]int{}, 0
+	for i, s := range p.steps {
+		flying = slices.DeleteFunc(flying, func(j int) bool {
+			if p.steps[j].until <= i {
+				sum -= kept[j]
+				return true
+			}
+			return false
+		})
 		until := p.reader(i)
-		if until-i < 2 {
+		if until-i < 2 || s.cascade != nil {
 			continue
 		}
-		chosen = append(chosen, i)
-		s.until = until
-		if k := len(chosen) - 1 - backgroundMost; k >= 0 {
-			p.steps[chosen[k]].until = min(p.steps[chosen[k]].until, i)
+		for _, n := range s.in {
+			if n.op != backends.OpTypeParameter && n.op != backends.OpTypeConstant && last[n] < until {
+				kept[i] += n.bytes()
+			}
 		}
+		for sum += kept[i]; sum > backgroundMost && len(flying) > 0; flying = flying[1:] {
+			p.steps[flying[0]].until = i
+			sum -= kept[flying[0]]
+		}
+		s.until = until
+		flying = append(flying, i)
 	}
 }
 

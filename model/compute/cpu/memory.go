@@ -52,10 +52,12 @@ type copyOut struct {
 type planner struct {
 	p      *plan
 	homes  map[*node]home
-	last   map[*node]int // the last step that reads a value, or that begins after a reader in the background; len(steps) for outputs
-	ends   [][]*node     // by step: the values for which it is the last one
-	idle   [][]home      // by step: scratch of steps in the background that is free after it
-	blocks []block       // free parts of the arena, by offset
+	uses   map[*node][]int // the steps that write or read a value; len(steps) for outputs
+	last   map[*node]int   // the last of them, or the step before which one of them in the background ends
+	ends   [][]*node       // by step: the values for which it is the last one
+	idle   [][]home        // by step: scratch of steps in the background that is free after it
+	taken  map[*node]bool  // values whose memory a result of their last reader uses
+	blocks []block         // free parts of the arena, by offset
 	arena  int
 	layout *layout
 }
@@ -66,7 +68,7 @@ type block struct{ at, bytes int }
 // newLayout plans memory: outputs are written to the caller's buffers; everything else is in an arena whose parts are reused
 // as soon as their last reader has run.
 func newLayout(p *plan) *layout {
-	l := &planner{p: p, homes: map[*node]home{}, last: map[*node]int{}, layout: &layout{}}
+	l := &planner{p: p, homes: map[*node]home{}, uses: map[*node][]int{}, last: map[*node]int{}, taken: map[*node]bool{}, layout: &layout{}}
 	l.fixed()
 	l.lifetimes()
 	for i, s := range p.steps {
@@ -102,11 +104,14 @@ func (l *planner) fixed() {
 func (l *planner) lifetimes() {
 	for i, s := range l.p.steps {
 		for _, n := range append(slices.Clone(s.out), s.in...) {
+			l.uses[n] = append(l.uses[n], i)
 			l.last[n] = max(l.last[n], i, s.until)
 		}
 	}
 	for _, n := range l.p.outs {
-		l.last[l.p.root(n)] = len(l.p.steps)
+		r := l.p.root(n)
+		l.uses[r] = append(l.uses[r], len(l.p.steps))
+		l.last[r] = len(l.p.steps)
 	}
 	l.ends, l.idle = make([][]*node, len(l.p.steps)+1), make([][]home, len(l.p.steps)+1)
 	for n, i := range l.last {
@@ -116,7 +121,6 @@ func (l *planner) lifetimes() {
 
 // place assigns homes to the results of a step, then frees values that no later step reads.
 func (l *planner) place(i int, s *step) {
-	taken := map[*node]bool{} // operands whose memory a result uses
 	var out, in []home
 	links := s.parts()
 	for j, s := range links {
@@ -125,7 +129,7 @@ func (l *planner) place(i int, s *step) {
 		}
 		for k, n := range s.out {
 			if _, ok := l.homes[n]; !ok {
-				l.homes[n] = l.inPlace(i, links, j, k, taken)
+				l.homes[n] = l.inPlace(i, links, j, k)
 			}
 			out = append(out, l.homes[n])
 		}
@@ -142,26 +146,31 @@ func (l *planner) place(i int, s *step) {
 		l.free(h)
 	}
 	for _, n := range l.ends[i] {
-		if !taken[n] {
+		if !l.taken[n] {
 			l.free(l.homes[n])
 		}
 	}
 }
 
 // inPlace returns the memory of an operand that is not used after link j of step i and may hold its result k, or else a new part of the arena.
-func (l *planner) inPlace(i int, links []*step, j, k int, taken map[*node]bool) home {
+func (l *planner) inPlace(i int, links []*step, j, k int) home {
 	s := links[j]
 	bytes := s.out[k].bytes()
 	for _, pair := range s.shared {
 		x := s.in[pair[1]]
 		h := l.homes[x]
-		if pair[0] == k && h.kind == inArena && l.last[x] == i && !taken[x] && padded(h.bytes) == padded(bytes) &&
+		if pair[0] == k && h.kind == inArena && l.endsWith(x, i) && !l.taken[x] && padded(h.bytes) == padded(bytes) &&
 			readInParts(x, links[:j]) && !slices.ContainsFunc(links[j+1:], func(s *step) bool { return slices.Contains(s.in, x) }) {
-			taken[x] = true
+			l.taken[x] = true
 			return home{kind: inArena, at: h.at, bytes: bytes}
 		}
 	}
 	return l.take(bytes)
+}
+
+// endsWith reports whether no step but i uses a value after that step begins.
+func (l *planner) endsWith(x *node, i int) bool {
+	return !slices.ContainsFunc(l.uses[x], func(j int) bool { return j > i || j < i && l.p.steps[j].until > i })
 }
 
 // readInParts reports whether the links read only the part of x that they compute.
@@ -273,7 +282,7 @@ func (l *planner) fits(x *node, k, first int, writer [2]int) bool {
 	switch {
 	case !read || last < first:
 		return true
-	case last > first:
+	case !l.endsWith(x, first):
 		return false
 	}
 	s := l.p.steps[first]

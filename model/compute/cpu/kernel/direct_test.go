@@ -470,9 +470,10 @@ func TestConvMinimal(t *testing.T) {
 	minimalChannels, minimalTiles = 1, 1
 	p := NewPool(2)
 	defer p.Close()
-	defer func(rows int) { tileRows = rows }(tileRows)
+	defer func(rows, wide int) { tileRows, wideRows = rows, wide }(tileRows, wideRows)
 	forMinimal(t, func(t *testing.T, o Operands) {
 		for _, tileRows = range []int{tileRows, 5} { // units of images, and of some of an image's lines
+			wideRows = tileRows
 			checkWindows(t, p, o, drawMinimal(o), func(c *Conv) bool { return c.minimal != nil })
 		}
 	})

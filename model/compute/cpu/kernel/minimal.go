@@ -205,18 +205,51 @@ func (t *minimalTask) end() {
 	minimalTasks.put(t)
 }
 
-// tileRows is the number of tiles that read a panel of the kernel while it is in a cache. Tests lower it.
-var tileRows = 64
+// tileRows is the number of tiles that read a panel of the kernel while it is in a cache: enough of them to make up for loading the panel, few enough that their
+// planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless threads need more units. Tests lower
+// both.
+var tileRows, wideRows = 16, 64
 
-// split chooses units of whole images if there are enough of them for all threads, otherwise of lines or of columns.
+// split chooses units of whole images if there are enough of them for all threads, otherwise of lines, and of groups of panels if threads then finish earlier,
+// although each group stages the planes again.
 func (t *minimalTask) split() {
-	tiles, threads := int(t.q.h*t.q.w), t.pool.threads
-	images := min(t.batch, (tileRows+tiles-1)/tiles)
-	t.units, t.group = (t.batch+images-1)/images, 1
-	t.parts = max(1, min(int(t.q.h), tiles/tileRows))
-	if want := threads * chunksPerThread; threads > 1 && t.units*t.parts < want {
-		t.group = evenGroups(t.units*t.parts, t.panels, want, threads)
+	threads, want := t.pool.threads, t.pool.threads*chunksPerThread
+	if threads == 1 {
+		want = 1
 	}
+	rows := tileRows
+	if vectorFloats() == 16 {
+		rows = max(rows, wideRows)
+	}
+	for t.divide(rows); t.units*t.parts < want && rows > tileRows; t.divide(rows) {
+		rows = max(rows/2, tileRows)
+	}
+	t.group = 1
+	for least, g := t.time(threads), 2; threads > 1 && g <= t.panels; g++ {
+		u := *t
+		u.group = g
+		if time := u.time(threads); time < least {
+			t.group, least = g, time
+		}
+	}
+}
+
+// divide divides images and their lines so that about that many tiles are in a unit.
+func (t *minimalTask) divide(rows int) {
+	tiles := int(t.q.h * t.q.w)
+	images := min(t.batch, (rows+tiles-1)/tiles)
+	t.units, t.parts = (t.batch+images-1)/images, max(1, min(int(t.q.h), tiles/rows))
+}
+
+// planeCost is the time to stage a value of a plane, in multiplications.
+const planeCost = 12
+
+// time returns the assumed time of the units, in multiplications per tile of one of them. Threads do not progress equally, so it has a part of a unit's time more.
+func (t *minimalTask) time(threads int) float64 {
+	stage := planeCost * int(t.q.yplanes*t.q.xplanes*t.q.s.c) / unitOf(int(t.q.half))
+	panel := len(t.classes) * C.POINTS * int(t.q.k) * int(C.tile_cols())
+	rounds := (t.units*t.parts*t.group + threads - 1) / threads
+	return (float64(rounds) + 0.25) * float64(stage+(t.panels+t.group-1)/t.group*panel)
 }
 
 func (t *minimalTask) do(lo, hi int) {

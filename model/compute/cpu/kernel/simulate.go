@@ -2,7 +2,10 @@
 
 package kernel
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // simulation is the state of a pool whose threads are simulated. Thread 0 is the caller.
 type simulation struct {
@@ -111,14 +114,15 @@ func (s *simulation) advance() {
 		return
 	}
 	s.times.Clock += passed
-	for len(s.free) > 1 && len(s.jobs) > 0 && s.compute(s.jobs[0], s.free[1:], s.times.Clock) {
+	for len(s.free) > 1 && len(s.jobs) > 0 && s.compute(s.jobs, s.free[1:], s.times.Clock) {
 	}
 	s.free[0] = s.times.Clock
 }
 
-// compute lets the thread that is free first compute the next range of a job if it can begin before a time. It returns false if not.
-func (s *simulation) compute(l *late, free []int64, before int64) bool {
+// compute lets the thread that is free first compute the next range of the first job that can go on then, or else of the one that can go on first, if it can begin before a time. It returns false if not.
+func (s *simulation) compute(jobs []*late, free []int64, before int64) bool {
 	j := first(free)
+	l := slices.MinFunc(jobs, func(a, b *late) int { return cmp.Compare(max(a.ready, free[j]), max(b.ready, free[j])) })
 	at := max(free[j], l.ready)
 	if at >= before {
 		return false
@@ -152,7 +156,7 @@ func (s *simulation) start(j *Job) *late {
 func (s *simulation) join(l *late) {
 	s.advance()
 	for slices.Contains(s.jobs, l) {
-		s.compute(s.jobs[0], s.free, 1<<62)
+		s.compute(append([]*late{l}, s.jobs...), s.free, 1<<62)
 	}
 	s.times.Clock = max(s.times.Clock, l.ends)
 	s.free[0] = s.times.Clock
