@@ -14,70 +14,125 @@ import (
 // backgroundMost is how many bytes steps in the background may keep in use that would be free otherwise.
 const backgroundMost = 64 << 20
 
-// backgroundLeast is the number of operations from which a product is computed in the background. Tests lower it.
-var backgroundLeast = 1 << 21
+// backgroundSoon is within how many steps after a step in the background no other step may read its results. Tests raise it so that there is none.
+var backgroundSoon = 1
 
-// background chooses steps that threads compute when the steps after them leave them idle: those whose results no such step reads soon, such
-// as the gradients of weights, which only the optimizer reads.
+// stepCost is what a step takes besides its work, in operations of one thread.
+const stepCost = 1 << 18
+
+// byteCost is the time to read or write a byte in operations.
+const byteCost = 4
+
+// background chooses steps that threads compute when others leave them idle: those that are not on the longest path from the inputs to the outputs, and whose results
+// no step on it reads soon. The gradients of weights, which only the optimizer reads, are such steps. They may read each other's results.
 func (p *plan) background(threads int) {
 	if threads == 1 {
 		return
 	}
+	readers := p.readers()
+	free := p.slack(readers, threads)
+	for i, s := range slices.Backward(p.steps) {
+		until := len(p.steps)
+		for _, j := range readers[i] {
+			if u := p.steps[j].until; u > 0 {
+				j = u
+			}
+			until = min(until, j)
+		}
+		if free[i] && until-i > backgroundSoon {
+			s.until = until
+		}
+	}
+	p.limit(readers)
+}
+
+// readers returns for each step those that read its results.
+func (p *plan) readers() [][]int {
+	readers, writer := make([][]int, len(p.steps)), map[*node]int{}
+	for i, s := range p.steps {
+		for _, n := range s.in {
+			if j, ok := writer[n]; ok && !slices.Contains(readers[j], i) {
+				readers[j] = append(readers[j], i)
+			}
+		}
+		for _, n := range s.out {
+			writer[n] = i
+		}
+	}
+	return readers
+}
+
+// slack reports for each step whether it could take twice as long without making the longest path longer.
+func (p *plan) slack(readers [][]int, threads int) []bool {
+	before, after, longest := make([]float64, len(p.steps)), make([]float64, len(p.steps)), 0.0
+	time := func(i int) float64 { return float64(stepCost) + p.steps[i].cost()/float64(threads) }
+	for i := range p.steps {
+		for _, j := range readers[i] {
+			before[j] = max(before[j], before[i]+time(i))
+		}
+	}
+	for i := range slices.Backward(p.steps) {
+		for _, j := range readers[i] {
+			after[i] = max(after[i], after[j]+time(j))
+		}
+		longest = max(longest, before[i]+time(i)+after[i])
+	}
+	free := make([]bool, len(p.steps))
+	for i := range p.steps {
+		free[i] = before[i]+2*time(i)+after[i] <= longest
+	}
+	return free
+}
+
+// cost returns the approximate time of a step in operations of one thread. Those of a product are the multiplications and additions, exactly for matrices.
+func (s *step) cost() (sum float64) {
+	for _, s := range s.parts() {
+		bytes, product := 0.0, 4.0
+		for _, n := range slices.Concat(s.in, s.out) {
+			bytes += float64(n.bytes())
+			product *= float64(n.shape.Size())
+		}
+		op := s.nodes[0].op
+		if len(s.in) != 2 || op != backends.OpTypeConvGeneral && op != backends.OpTypeDotGeneral {
+			product = 0
+		}
+		sum += max(byteCost*bytes, math.Sqrt(product))
+	}
+	return sum
+}
+
+// limit makes steps in the background end earlier so that they do not keep too much memory in use.
+func (p *plan) limit(readers [][]int) {
 	last := map[*node]int{}
 	for i, s := range p.steps {
 		for _, n := range s.in {
 			last[n] = i
 		}
 	}
+	kept, sum := make([]int, len(p.steps)), 0
 	var flying []int
-	kept, sum := map[int]int{}, 0
 	for i, s := range p.steps {
 		flying = slices.DeleteFunc(flying, func(j int) bool {
-			if p.steps[j].until <= i {
-				sum -= kept[j]
-				return true
+			if p.steps[j].until > i {
+				return false
 			}
-			return false
+			sum -= kept[j]
+			return true
 		})
-		until := p.reader(i)
-		if until-i < 2 || s.cascade != nil {
+		if s.until == 0 {
 			continue
 		}
 		for _, n := range s.in {
-			if n.op != backends.OpTypeParameter && n.op != backends.OpTypeConstant && last[n] < until {
+			if n.op != backends.OpTypeParameter && n.op != backends.OpTypeConstant && last[n] < s.until {
 				kept[i] += n.bytes()
 			}
 		}
 		for sum += kept[i]; sum > backgroundMost && len(flying) > 0; flying = flying[1:] {
-			p.steps[flying[0]].until = i
+			p.steps[flying[0]].until = i // as are those before it that it reads
 			sum -= kept[flying[0]]
 		}
-		s.until = until
 		flying = append(flying, i)
 	}
-}
-
-// reader returns the first step that reads a result of step i, or the number of steps if there is none.
-func (p *plan) reader(i int) int {
-	for j := i + 1; j < len(p.steps); j++ {
-		if slices.ContainsFunc(p.steps[j].in, func(n *node) bool { return slices.Contains(p.steps[i].out, n) }) {
-			return j
-		}
-	}
-	return len(p.steps)
-}
-
-// operations returns the approximate number of multiplications and additions if the step is one product: exact for matrices.
-func (s *step) operations() int {
-	op := s.nodes[0].op
-	if s.cascade != nil || len(s.in) != 2 || op != backends.OpTypeConvGeneral && op != backends.OpTypeDotGeneral {
-		return 0
-	}
-	product := 4.0
-	for _, n := range []*node{s.in[0], s.in[1], s.out[0]} {
-		product *= float64(n.shape.Size())
-	}
-	return int(math.Sqrt(product))
 }
 
 // flight is an execution's jobs in the background.

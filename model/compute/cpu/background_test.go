@@ -4,6 +4,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,11 +18,11 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// withBackground sets the number of operations from which steps are computed in the background, while f runs.
-func withBackground(least int, f func()) {
-	before := backgroundLeast
-	backgroundLeast = least
-	defer func() { backgroundLeast = before }()
+// withoutBackground runs f while no steps are planned to be computed in the background.
+func withoutBackground(f func()) {
+	before := backgroundSoon
+	backgroundSoon = math.MaxInt
+	defer func() { backgroundSoon = before }()
 	f()
 }
 
@@ -51,7 +52,7 @@ func memoryOf(e *Executable, h home) (where, at, end int) {
 	return -2, 0, 0
 }
 
-// checkApart checks that no step writes what a step in the background reads or writes meanwhile, or reads what it writes.
+// checkApart checks that no step writes what a step in the background reads or writes meanwhile, or reads what it writes, unless it waits for that step.
 func checkApart(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -68,9 +69,19 @@ func checkApart(t interface {
 		}
 		return false
 	}
+	reads := func(k, i int) bool {
+		return slices.ContainsFunc(e.steps[k].in, func(n *node) bool { return slices.Contains(e.steps[i].out, n) })
+	}
 	for _, i := range behind(e) {
+		waits := make([]bool, len(e.steps)) // those that begin when step i has ended
 		for k := i + 1; k < e.steps[i].until; k++ {
-			if meet(e.layout.out[k], e.layout.in[i]) || meet(e.layout.out[k], e.layout.out[i]) || meet(e.layout.in[k], e.layout.out[i]) {
+			for j := i; j < k; j++ {
+				waits[k] = waits[k] || (j == i || waits[j]) && reads(k, j)
+			}
+			if waits[k] && e.steps[k].until == 0 {
+				t.Fatalf("step %d (%s) reads step %d (%s) before it ends", k, e.steps[k].title(), i, e.steps[i].title())
+			}
+			if !waits[k] && (meet(e.layout.out[k], e.layout.in[i]) || meet(e.layout.out[k], e.layout.out[i]) || meet(e.layout.in[k], e.layout.out[i])) {
 				t.Fatalf("step %d (%s) uses the memory of step %d (%s), which is in the background until step %d", k, e.steps[k].title(), i, e.steps[i].title(), e.steps[i].until)
 			}
 		}
@@ -93,30 +104,42 @@ func layers(in []*Node) []*Node {
 
 var layersOf = []shapes.Shape{f32(16, 16, 16, 8), f32(3, 3, 8, 8), f32(3, 3, 8, 8), f32(3, 3, 8, 8)}
 
-// TestBackground checks that the gradients for kernels are computed in the background until the optimizer reads them, but not by one thread, and no product that
-// the next step reads.
+// TestBackground checks that the gradient for the last kernel is computed in the background while those of the layers before it are, but not by one thread, and no
+// gradient that the next layer reads.
 func TestBackground(t *testing.T) {
-	withBackground(1, func() {
-		e := build(t, engineOf(t, "3"), layersOf, layers)
-		checkApart(t, e)
-		for _, i := range behind(e) {
-			if s := e.steps[i]; s.nodes[0].op != backends.OpTypeConvGeneral || s.out[0].shape.Dimensions[0] != 3 {
-				t.Errorf("in the background: %s", s.title())
-			}
+	e := build(t, engineOf(t, "3"), layersOf, layers)
+	checkApart(t, e)
+	gradients := 0
+	for _, i := range behind(e) {
+		switch s := e.steps[i]; {
+		case s.nodes[0].op == backends.OpTypeConvGeneral && s.out[0].shape.Dimensions[0] == 3:
+			gradients++
+		case s.out[0].shape.Rank() == 4:
+			t.Errorf("in the background: %s", s.title())
 		}
-		if n := len(behind(e)); n != 2 { // the third one has no later gradients to wait for
-			t.Errorf("%d steps are in the background: %v", n, work(e))
-		}
-		if e := build(t, engineOf(t, "1"), layersOf, layers); len(behind(e)) > 0 {
-			t.Error("one thread has steps in the background")
-		}
-	})
-	if e := build(t, engineOf(t, "3"), layersOf[:2], layers); len(behind(e)) > 0 {
-		t.Error("small products are in the background")
+	}
+	if gradients != 1 { // the other two begin at the same time
+		t.Errorf("%d gradients are in the background: %v", gradients, work(e))
+	}
+	if e := build(t, engineOf(t, "1"), layersOf, layers); len(behind(e)) > 0 {
+		t.Error("one thread has steps in the background")
 	}
 }
 
-// withProducts returns the results of networks, one after the other, and products of what each reads and computes.
+// TestBackgroundMemory checks that steps in the background end early enough to keep little memory in use.
+func TestBackgroundMemory(t *testing.T) {
+	large := []shapes.Shape{f32(256, 64, 64, 8), f32(3, 3, 8, 8), f32(3, 3, 8, 8), f32(3, 3, 8, 8), f32(3, 3, 8, 8), f32(3, 3, 8, 8)} // values of 32 MiB
+	var alone *Executable
+	b := engineOf(t, "3")
+	withoutBackground(func() { alone = build(t, b, large, layers) })
+	e := build(t, b, large, layers)
+	checkApart(t, e)
+	if len(behind(e)) == 0 || e.layout.arena > alone.layout.arena+2*backgroundMost {
+		t.Errorf("%d bytes with %d steps in the background, %d bytes without", e.layout.arena, len(behind(e)), alone.layout.arena)
+	}
+}
+
+// withProducts returns the results of networks, one after the other, and products of what each reads and computes, one of them of another one.
 func withProducts(networks []func(x, kernel, bias *Node) []*Node, in []*Node) (outs []*Node) {
 	x := in[0]
 	for _, fn := range networks {
@@ -124,7 +147,8 @@ func withProducts(networks []func(x, kernel, bias *Node) []*Node, in []*Node) (o
 		y := all[len(all)-1]
 		if y.Shape().Equal(x.Shape()) {
 			left, right := Reshape(x, -1, 8), Reshape(y, -1, 8)
-			outs = append(outs, Dot(Transpose(left, 0, 1), right), Einsum("nhwc,nwhd->cd", x, y)) // the latter uses scratch
+			product := Dot(Transpose(left, 0, 1), right)
+			outs = append(outs, Dot(product, AddScalar(product, 1)), Einsum("nhwc,nhwd->cd", x, y)) // the latter uses scratch
 		}
 		outs, x = append(outs, all...), y
 	}
@@ -134,7 +158,7 @@ func withProducts(networks []func(x, kernel, bias *Node) []*Node, in []*Node) (o
 // TestBackgroundChangesNothing compares random networks with and without steps in the background, bit by bit, in new and in used
 // memory, with and without a donated input, and with simulated threads.
 func TestBackgroundChangesNothing(t *testing.T) {
-	found := 0
+	found, chained := 0, 0 // steps in the background, and those that wait for others there
 	engines := []backends.Backend{engineOf(t, "2"), engineOf(t, "5"), Simulate(3)}
 	rapid.Check(t, func(t *rapid.T) {
 		n, first := drawNetwork(t)
@@ -146,65 +170,70 @@ func TestBackgroundChangesNothing(t *testing.T) {
 		b := engines[rapid.IntRange(0, len(engines)-1).Draw(t, "engine")]
 		donate := rapid.Bool().Draw(t, "donate")
 		params := []shapes.Shape{f32(n, 8, 8, 8), f32(3, 3, 8, 8), f32(1, 1, 1, 8)}
-		var results [2][][]float32
-		for i, least := range []int{math.MaxInt, 1} {
-			withBackground(least, func() {
-				e := build(t, b, params, func(in []*Node) []*Node { return withProducts(networks, in) })
-				checkApart(t, e)
-				found += len(behind(e))
-				for range 3 {
-					got := computed(t, b, e, []bool{donate, false, false})
-					if results[i] == nil {
-						results[i] = got
-					}
-					for k, x := range got {
-						for j := range x {
-							if want := results[0][k][j]; math.Float32bits(x[j]) != math.Float32bits(want) {
-								t.Fatalf("element %d of result %d is %v instead of %v with %d steps in the background", j, k, x[j], want, len(behind(e)))
-							}
+		var want [][]float32
+		compare := func() {
+			e := build(t, b, params, func(in []*Node) []*Node { return withProducts(networks, in) })
+			checkApart(t, e)
+			found += len(behind(e))
+			for _, i := range behind(e) {
+				if slices.ContainsFunc(behind(e), func(j int) bool {
+					return j < i && e.steps[j].until > i && slices.ContainsFunc(e.steps[i].in, func(n *node) bool { return slices.Contains(e.steps[j].out, n) })
+				}) {
+					chained++
+				}
+			}
+			for range 3 {
+				got := computed(t, b, e, []bool{donate, false, false})
+				if want == nil {
+					want = got
+				}
+				for k, x := range got {
+					for j := range x {
+						if want := want[k][j]; math.Float32bits(x[j]) != math.Float32bits(want) {
+							t.Fatalf("element %d of result %d is %v instead of %v with %d steps in the background", j, k, x[j], want, len(behind(e)))
 						}
 					}
 				}
-			})
+			}
 		}
+		withoutBackground(compare)
+		compare()
 	})
-	if found == 0 {
-		t.Error("no network had a step in the background")
+	if found == 0 || chained == 0 {
+		t.Errorf("all networks had %d steps in the background, and %d that wait for another", found, chained)
 	}
 }
 
 // TestFailingBackground checks that a step that fails in the background is named, that an execution ends only when its steps in the background have, and
 // that the engine stays usable.
 func TestFailingBackground(t *testing.T) {
-	withBackground(1, func() {
-		b := engineOf(t, "3")
-		e := build(t, b, layersOf, layers)
-		i := behind(e)[0]
-		execute := func() error {
-			var in []backends.Buffer
-			for _, s := range layersOf {
-				in = append(in, upload(t, b, flat{ramp(s.Size()), s}))
-			}
-			_, err := e.Execute(in, nil, 0)
-			return err
+	b := engineOf(t, "3")
+	e := build(t, b, layersOf, layers)
+	i := behind(e)[0]
+	execute := func() error {
+		var in []backends.Buffer
+		for _, s := range layersOf {
+			in = append(in, upload(t, b, flat{ramp(s.Size()), s}))
 		}
-		good, next := e.steps[i].run, e.steps[i+1].run
-		e.steps[i].run = func(*kernel.Pool, [][]byte, [][]byte) { panic("on purpose") }
-		if err := execute(); err == nil || !strings.Contains(err.Error(), "on purpose") || !strings.Contains(err.Error(), e.steps[i].describe()) {
-			t.Errorf("%v; want an error of %s", err, e.steps[i].describe())
-		}
-		var ended atomic.Bool
-		e.steps[i].run = func(*kernel.Pool, [][]byte, [][]byte) {
-			time.Sleep(30 * time.Millisecond)
-			ended.Store(true)
-		}
-		e.steps[i+1].run = func(*kernel.Pool, [][]byte, [][]byte) { panic("on purpose") }
-		if err := execute(); err == nil || !ended.Load() {
-			t.Errorf("%v; the step in the background has ended: %v", err, ended.Load())
-		}
-		e.steps[i].run, e.steps[i+1].run = good, next
-		if err := execute(); err != nil {
-			t.Error(err)
-		}
-	})
+		_, err := e.Execute(in, nil, 0)
+		return err
+	}
+	good, next := e.steps[i].run, e.steps[i+1].run
+	e.steps[i].run = func(*kernel.Pool, [][]byte, [][]byte) { panic("on purpose") }
+	if err := execute(); err == nil || !strings.Contains(err.Error(), "on purpose") || !strings.Contains(err.Error(), e.steps[i].describe()) {
+		t.Errorf("%v; want an error of %s", err, e.steps[i].describe())
+	}
+	var ended atomic.Bool
+	e.steps[i].run = func(*kernel.Pool, [][]byte, [][]byte) {
+		time.Sleep(30 * time.Millisecond)
+		ended.Store(true)
+	}
+	e.steps[i+1].run = func(*kernel.Pool, [][]byte, [][]byte) { panic("on purpose") }
+	if err := execute(); err == nil || !ended.Load() {
+		t.Errorf("%v; the step in the background has ended: %v", err, ended.Load())
+	}
+	e.steps[i].run, e.steps[i+1].run = good, next
+	if err := execute(); err != nil {
+		t.Error(err)
+	}
 }

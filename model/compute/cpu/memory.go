@@ -168,9 +168,11 @@ func (l *planner) inPlace(i int, links []*step, j, k int) home {
 	return l.take(bytes)
 }
 
-// endsWith reports whether no step but i uses a value after that step begins.
+// endsWith reports whether no step but i uses a value after that step begins. It waits for the step that computes the value.
 func (l *planner) endsWith(x *node, i int) bool {
-	return !slices.ContainsFunc(l.uses[x], func(j int) bool { return j > i || j < i && l.p.steps[j].until > i })
+	return !slices.ContainsFunc(l.uses[x], func(j int) bool {
+		return j > i || j < i && l.p.steps[j].until > i && !slices.Contains(l.p.steps[j].out, x)
+	})
 }
 
 // readInParts reports whether the links read only the part of x that they compute.

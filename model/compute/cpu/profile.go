@@ -120,18 +120,22 @@ func (p *Profile) step(s *step, e *Executable, i int, f *frame) time.Duration {
 		p.add(s, StepTime{Wall: time.Duration(wall), Busy: time.Duration(busy), Packing: time.Duration(after.packed - before.packed), FLOPs: after.flops - before.flops})
 		return time.Duration(wall)
 	}
-	all := int64(0)
-	for i := range times {
-		all += times[i].Load()
+	shares, all := make([]float64, len(s.cascade.links)), 0.0
+	for i, l := range s.cascade.links {
+		if shares[i] = l.cost(); times != nil {
+			shares[i] = float64(times[i].Load())
+		}
+		all += shares[i]
 	}
 	for i, l := range s.cascade.links {
-		share := float64(times[i].Load()) / float64(max(all, 1))
+		share := shares[i] / max(all, 1)
 		p.add(l, StepTime{Wall: time.Duration(share * float64(wall)), Busy: time.Duration(share * float64(busy)), FLOPs: l.division.flops})
 	}
 	return time.Duration(wall)
 }
 
-// add records one call of a step, or of a link of a cascade, in which the cascade's times are divided in proportion to those of the links.
+// add records one call of a step, or of a link of a cascade, among which the cascade's times are divided in proportion to their own, or to their estimated ones if the
+// cascade is in the background.
 func (p *Profile) add(s *step, once StepTime) {
 	t := p.steps[s]
 	if t == nil {

@@ -2,18 +2,47 @@
 
 package kernel
 
-// Job is a computation in the background: of threads that the calls of others leave idle, on the pool that Run receives. It may be started again
-// once it has been joined.
+import "sync/atomic"
+
+// Job is a computation in the background: of threads that the calls of others leave idle. It may be started again once it has been joined.
 type Job struct {
-	Run  func(*Pool)
-	pool *Pool
-	work *work // nil unless it has been started and not joined
-	late *late // the same on a simulated pool
+	run   func(*Pool)
+	after []*Job       // that have to end before it begins
+	next  []*Job       // that may begin when it and others have ended
+	left  atomic.Int32 // of those that have to end, and its start
+	pool  *Pool
+	work  *work // nil unless it has been started and not joined
+	late  *late // the same on a simulated pool
 }
 
-func (j *Job) do(int, int) { j.Run(j.pool.behind) }
+// NewJob returns a job that calls run with a pool for its own calls, once the jobs after which it comes have ended. Whenever it is started or joined, they
+// must have been before.
+func NewJob(run func(*Pool), after ...*Job) *Job {
+	j := &Job{run: run, after: after}
+	for _, k := range after {
+		k.next = append(k.next, j)
+	}
+	j.left.Store(int32(1 + len(after)))
+	return j
+}
 
-// Start begins a job, or computes it at once if the pool has only one thread.
+func (j *Job) do(int, int) {
+	defer func() { // also if it fails, since others wait for those that follow
+		for _, k := range j.next {
+			k.advance()
+		}
+	}()
+	j.run(j.pool.behind)
+}
+
+// advance offers the job to threads if this was the last thing that it had to wait for.
+func (j *Job) advance() {
+	if j.left.Add(-1) == 0 {
+		j.pool.behind.invite(j.work, 1)
+	}
+}
+
+// Start begins a job as soon as those before it have ended, or computes it at once if the pool has only one thread.
 func (p *Pool) Start(j *Job) {
 	j.pool = p
 	switch {
@@ -21,12 +50,11 @@ func (p *Pool) Start(j *Job) {
 		j.late = p.simulation.start(j)
 		return
 	case p.threads == 1:
-		j.Run(p)
+		j.run(p)
 		return
 	}
-	w := p.work(ranges{1, 1, 1, p.threads}, j)
-	j.work = w
-	p.behind.invite(w, 1)
+	j.work = p.work(ranges{1, 1, 1, p.threads}, j)
+	j.advance()
 }
 
 // Join returns when the job has ended, and computes parts of it, or of other jobs, meanwhile. It panics if the job did.
@@ -39,7 +67,6 @@ func (j *Job) Join() {
 	if w == nil {
 		return
 	}
-	j.work = nil
 	w.help(&p.caller, nil) // unless a thread has begun it
 	for spin := 0; len(w.finished) == 0; spin++ {
 		if len(p.behind.tickets) == 0 && spin < idleSpins {
@@ -54,5 +81,7 @@ func (j *Job) Join() {
 		}
 	}
 	<-w.finished
+	j.work = nil
+	j.left.Store(int32(1 + len(j.after)))
 	p.end(w)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
 // TestJobs starts jobs over and over while other calls run, and checks that each range is computed once.
@@ -18,17 +19,17 @@ func TestJobs(t *testing.T) {
 	for _, threads := range []int{1, 2, 5} {
 		p := NewPool(threads)
 		var counts [3]atomic.Int64
-		var jobs [3]Job
+		var jobs [3]*Job
 		for k := range jobs {
-			jobs[k].Run = func(p *Pool) {
+			jobs[k] = NewJob(func(p *Pool) {
 				p.Run(40, 1, func(lo, hi int) {
 					p.Run(hi-lo, 1, func(lo, hi int) { counts[k].Add(int64(hi - lo)) })
 				})
-			}
+			})
 		}
 		for round := range 300 {
 			for k := range jobs {
-				p.Start(&jobs[k])
+				p.Start(jobs[k])
 			}
 			var n atomic.Int64
 			p.Run(50, 1, func(lo, hi int) { n.Add(int64(hi - lo)) })
@@ -42,7 +43,7 @@ func TestJobs(t *testing.T) {
 			}
 		}
 		p.Close()
-		p.Start(&jobs[0]) // nobody is left to help
+		p.Start(jobs[0]) // nobody is left to help
 		jobs[0].Join()
 		if got := counts[0].Load(); got != 40*301 {
 			t.Errorf("%d threads: %d after Close", threads, got)
@@ -50,13 +51,62 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// TestJobsAfter starts jobs of random graphs over and over, and checks that each begins when those before it have ended.
+func TestJobsAfter(t *testing.T) {
+	pools := []*Pool{NewPool(1), NewPool(2), NewPool(5), Simulated(4)}
+	for _, p := range pools[:3] {
+		defer p.Close()
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom(pools).Draw(t, "pool")
+		var jobs []*Job
+		var ended []atomic.Bool
+		var early atomic.Int64
+		n := rapid.IntRange(1, 20).Draw(t, "jobs")
+		ended = make([]atomic.Bool, n)
+		for k := range n {
+			before := rapid.SliceOfNDistinct(rapid.IntRange(0, max(k-1, 0)), 0, min(k, 3), rapid.ID).Draw(t, "before")
+			var after []*Job
+			for _, b := range before {
+				after = append(after, jobs[b])
+			}
+			jobs = append(jobs, NewJob(func(p *Pool) {
+				for _, b := range before {
+					if !ended[b].Load() {
+						early.Add(1)
+					}
+				}
+				p.Run(7, 1, func(int, int) {})
+				ended[k].Store(true)
+			}, after...))
+		}
+		for range 3 {
+			for k, j := range jobs {
+				p.Start(j)
+				p.Run(k%3, 1, func(int, int) {})
+			}
+			for k, j := range jobs {
+				if j.Join(); !ended[k].Load() {
+					t.Fatalf("job %d has not ended", k)
+				}
+			}
+			if n := early.Load(); n > 0 {
+				t.Fatalf("%d jobs began early", n)
+			}
+			for k := range ended {
+				ended[k].Store(false)
+			}
+		}
+	})
+}
+
 // TestJobBehind checks that a worker takes a waiting call before a waiting job.
 func TestJobBehind(t *testing.T) {
 	p := newPool(2, &scratches{}) // without workers
 	p.behind = newPool(2, p.scratch)
 	var order []string
-	job := Job{Run: func(*Pool) { order = append(order, "job") }}
-	p.Start(&job)
+	job := NewJob(func(*Pool) { order = append(order, "job") })
+	p.Start(job)
 	w := p.work(ranges{1, 1, 1, 2}, funcTask(func(int, int) { order = append(order, "call") }))
 	p.invite(w, 1)
 	var own turn
@@ -74,24 +124,24 @@ func TestFailingJob(t *testing.T) {
 	defer p.Close()
 	cause := errors.New("on purpose")
 	fails := true
-	job := Job{Run: func(p *Pool) {
+	job := NewJob(func(p *Pool) {
 		p.Run(10, 1, func(lo, hi int) {
 			if fails && hi == 10 {
 				panic(cause)
 			}
 		})
-	}}
+	})
 	func() {
 		defer func() {
 			if err, _ := recover().(error); !errors.Is(err, cause) {
 				t.Errorf("panicked with %v", err)
 			}
 		}()
-		p.Start(&job)
+		p.Start(job)
 		job.Join()
 	}()
 	fails = false
-	p.Start(&job)
+	p.Start(job)
 	job.Join()
 }
 
@@ -134,8 +184,8 @@ func TestImaginedJobs(t *testing.T) {
 		for range 5 {
 			p := Simulated(c.threads)
 			took := clock(p, func() {
-				job := Job{Run: c.run}
-				p.Start(&job)
+				job := NewJob(c.run)
+				p.Start(job)
 				spin(c.serial)
 				p.Run(c.threads, 1, func(lo, hi int) {})
 				job.Join()

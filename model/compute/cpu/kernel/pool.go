@@ -35,6 +35,9 @@ const chunksPerThread = 4
 // sleeping thread takes up to 0.1 ms on a virtual machine, as long as many steps.
 const idleSpins = 100_000
 
+// jobTickets is how many jobs and parts of jobs per thread can wait. Without a ticket, a job begins when it is joined.
+const jobTickets = 64
+
 var cores = runtime.GOMAXPROCS(0)
 
 // Cores returns the number of cores that Go could use when the program started, according to the environment or a cgroup.
@@ -70,6 +73,7 @@ func NewPool(threads int) *Pool {
 	}
 	p := newPool(threads, &scratches{})
 	p.behind = newPool(threads, p.scratch)
+	p.behind.tickets = make(chan *work, jobTickets*threads)
 	for range threads - 1 {
 		go p.help()
 	}

@@ -3,7 +3,7 @@
 package kernel
 
 import (
-	"cmp"
+	"math"
 	"slices"
 )
 
@@ -21,6 +21,7 @@ type simulation struct {
 // late is a job of a simulated pool: it has been computed and timed, but simulated threads that are free compute it later.
 type late struct {
 	calls [][]int64 // times of the ranges that are left of its calls; what the job itself computes between them is a call of one range
+	after []*late   // jobs that have to end before it begins
 	ready int64     // when the ranges of the current call can begin
 	ends  int64     // when those that have begun end
 }
@@ -119,11 +120,29 @@ func (s *simulation) advance() {
 	s.free[0] = s.times.Clock
 }
 
-// compute lets the thread that is free first compute the next range of the first job that can go on then, or else of the one that can go on first, if it can begin before a time. It returns false if not.
+// begins returns when the job's next ranges can begin, if that is known: the jobs before it have begun all their ranges.
+func (l *late) begins() int64 {
+	at := l.ready
+	for _, k := range l.after {
+		if len(k.calls) > 0 {
+			return math.MaxInt64
+		}
+		at = max(at, k.ends)
+	}
+	return at
+}
+
+// compute lets the thread that is free first compute the next range of the first job that can go on then, or else of the one that can go on first, if it can
+// begin before a time. It returns false if not.
 func (s *simulation) compute(jobs []*late, free []int64, before int64) bool {
 	j := first(free)
-	l := slices.MinFunc(jobs, func(a, b *late) int { return cmp.Compare(max(a.ready, free[j]), max(b.ready, free[j])) })
-	at := max(free[j], l.ready)
+	var l *late
+	at := int64(math.MaxInt64)
+	for _, k := range jobs {
+		if t := max(free[j], k.begins()); t < at {
+			l, at = k, t
+		}
+	}
 	if at >= before {
 		return false
 	}
@@ -142,10 +161,15 @@ func (s *simulation) compute(jobs []*late, free []int64, before int64) bool {
 func (s *simulation) start(j *Job) *late {
 	s.advance()
 	l := &late{ready: s.times.Clock}
+	for _, k := range j.after {
+		if k.late != nil {
+			l.after = append(l.after, k.late)
+		}
+	}
 	s.begun = l
 	defer func() { s.begun = nil }()
 	clock := s.times.Clock
-	j.Run(j.pool)
+	j.run(j.pool)
 	s.advance()
 	s.times.Clock = clock
 	s.jobs = append(s.jobs, l)
@@ -156,7 +180,7 @@ func (s *simulation) start(j *Job) *late {
 func (s *simulation) join(l *late) {
 	s.advance()
 	for slices.Contains(s.jobs, l) {
-		s.compute(append([]*late{l}, s.jobs...), s.free, 1<<62)
+		s.compute(append([]*late{l}, s.jobs...), s.free, math.MaxInt64)
 	}
 	s.times.Clock = max(s.times.Clock, l.ends)
 	s.free[0] = s.times.Clock
