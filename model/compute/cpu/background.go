@@ -11,8 +11,8 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// backgroundMost is how many bytes steps in the background may keep in use that would be free otherwise.
-const backgroundMost = 64 << 20
+// backgroundMost is how many bytes per thread steps in the background may keep in use that would be free otherwise. One step may keep more.
+const backgroundMost = 8 << 20
 
 // backgroundSoon is within how many steps after a step in the background no other step may read its results. Tests raise it so that there is none.
 var backgroundSoon = 1
@@ -43,7 +43,7 @@ func (p *plan) background(threads int) {
 			s.until = until
 		}
 	}
-	p.limit(readers)
+	p.limit(threads)
 }
 
 // readers returns for each step those that read its results.
@@ -102,7 +102,7 @@ func (s *step) cost() (sum float64) {
 }
 
 // limit makes steps in the background end earlier so that they do not keep too much memory in use.
-func (p *plan) limit(readers [][]int) {
+func (p *plan) limit(threads int) {
 	last := map[*node]int{}
 	for i, s := range p.steps {
 		for _, n := range s.in {
@@ -127,7 +127,7 @@ func (p *plan) limit(readers [][]int) {
 				kept[i] += n.bytes()
 			}
 		}
-		for sum += kept[i]; sum > backgroundMost && len(flying) > 0; flying = flying[1:] {
+		for sum += kept[i]; sum > threads*backgroundMost && len(flying) > 0; flying = flying[1:] {
 			p.steps[flying[0]].until = i // as are those before it that it reads
 			sum -= kept[flying[0]]
 		}
