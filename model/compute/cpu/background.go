@@ -14,7 +14,7 @@ import (
 // backgroundMost is how many bytes per thread steps in the background may keep in use that would be free otherwise. One step may keep more.
 const backgroundMost = 8 << 20
 
-// backgroundSoon is within how many steps after a step in the background no other step may read its results. Tests raise it so that there is none.
+// backgroundSoon is how many steps after a step in the background do not read its results, unless they are in the background, too. Tests raise it so that there is none.
 var backgroundSoon = 1
 
 // stepCost is what a step takes besides its work, in operations of one thread.
@@ -24,7 +24,7 @@ const stepCost = 1 << 18
 const byteCost = 4
 
 // background chooses steps that threads compute when others leave them idle: those that are not on the longest path from the inputs to the outputs, and whose results
-// no step on it reads soon. The gradients of weights, which only the optimizer reads, are such steps. They may read each other's results.
+// no other step reads soon. The gradients of weights, which only the optimizer reads, are such steps. They may read each other's results.
 func (p *plan) background(threads int) {
 	if threads == 1 {
 		return
