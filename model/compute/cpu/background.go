@@ -44,6 +44,13 @@ func (p *plan) background(threads int) {
 		}
 	}
 	p.limit(threads)
+	for j, s := range p.steps {
+		for _, i := range readers[j] {
+			if i < s.until && p.steps[i].until > 0 {
+				p.steps[i].after = append(p.steps[i].after, j)
+			}
+		}
+	}
 }
 
 // readers returns for each step those that read its results.

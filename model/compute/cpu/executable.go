@@ -4,7 +4,6 @@ package cpu
 
 import (
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 
 	"github.com/gomlx/gomlx/backends"
@@ -53,21 +52,15 @@ func compile(b *Builder, outs []*node) (*Executable, error) {
 func (e *Executable) newFrame() *frame {
 	f := &frame{arena: newMemory(e.layout.arena)}
 	f.flight.jobs = make([]*kernel.Job, len(e.steps))
-	writer := map[*node]int{}
 	for i, s := range e.steps {
 		out, in := f.arguments(e.layout.out[i]), f.arguments(e.layout.in[i])
 		f.out, f.in = append(f.out, out), append(f.in, in)
 		if s.until > 0 {
 			var after []*kernel.Job
-			for _, n := range s.in {
-				if j, ok := writer[n]; ok && e.steps[j].until > i && !slices.Contains(after, f.flight.jobs[j]) {
-					after = append(after, f.flight.jobs[j])
-				}
+			for _, j := range s.after {
+				after = append(after, f.flight.jobs[j])
 			}
 			f.flight.jobs[i] = kernel.NewJob(func(pool *kernel.Pool) { s.run(pool, out, in) }, after...)
-		}
-		for _, n := range s.out {
-			writer[n] = i
 		}
 	}
 	return f

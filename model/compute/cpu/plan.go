@@ -39,6 +39,7 @@ type step struct {
 	in      []*node  // roots
 	cascade *cascade // nil if it is not a cascade
 	until   int      // the step before which it has to end if it is computed in the background, otherwise 0
+	after   []int    // steps that it waits for there
 }
 
 // plan is a computation that is being compiled to an Executable.

@@ -102,8 +102,8 @@ func TestJobsAfter(t *testing.T) {
 
 // TestJobBehind checks that a worker takes a waiting call before a waiting job.
 func TestJobBehind(t *testing.T) {
-	p := newPool(2, &scratches{}) // without workers
-	p.behind = newPool(2, p.scratch)
+	p := newPool(2, callTickets, &scratches{}) // without workers
+	p.behind = newPool(2, jobTickets, p.scratch)
 	var order []string
 	job := NewJob(func(*Pool) { order = append(order, "job") })
 	p.Start(job)
@@ -194,6 +194,38 @@ func TestImaginedJobs(t *testing.T) {
 		}
 		if best < c.min || best > c.max {
 			t.Errorf("%d threads, ranges of 4 ms in the background of %v: %v, want %v to %v", c.threads, c.serial, best, c.min, c.max)
+		}
+	}
+}
+
+// TestImaginedJobsAfter checks that simulated threads compute a job after another one only if it has to wait for it.
+func TestImaginedJobsAfter(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	run := func(p *Pool) { p.Run(12, 4, func(lo, hi int) { spin(time.Duration(hi-lo) * time.Millisecond) }) }
+	for _, c := range []struct {
+		waits    bool
+		min, max time.Duration
+	}{{false, 4 * time.Millisecond, 6 * time.Millisecond}, {true, 8 * time.Millisecond, 10 * time.Millisecond}} {
+		best := time.Hour // other programs can only lengthen it
+		for range 5 {
+			p := Simulated(7)
+			first := NewJob(run)
+			second := NewJob(run)
+			if c.waits {
+				second = NewJob(run, first)
+			}
+			p.Resume()
+			began, _ := p.Imagined()
+			p.Start(first)
+			p.Start(second)
+			first.Join()
+			second.Join()
+			ended, _ := p.Imagined()
+			best = min(best, time.Duration(ended.Minus(began).Clock))
+		}
+		if best < c.min || best > c.max {
+			t.Errorf("waits: %v; %v, want %v to %v", c.waits, best, c.min, c.max)
 		}
 	}
 }

@@ -35,8 +35,9 @@ const chunksPerThread = 4
 // sleeping thread takes up to 0.1 ms on a virtual machine, as long as many steps.
 const idleSpins = 100_000
 
-// jobTickets is how many jobs and parts of jobs per thread can wait. Without a ticket, a job begins when it is joined.
-const jobTickets = 64
+// callTickets and jobTickets are how many invitations per thread to calls, and to jobs and their calls, can wait for workers. Without one, the caller computes the call
+// by itself, and a job begins when it is joined.
+const callTickets, jobTickets = 4, 64
 
 var cores = runtime.GOMAXPROCS(0)
 
@@ -71,18 +72,17 @@ func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = cores
 	}
-	p := newPool(threads, &scratches{})
-	p.behind = newPool(threads, p.scratch)
-	p.behind.tickets = make(chan *work, jobTickets*threads)
+	p := newPool(threads, callTickets, &scratches{})
+	p.behind = newPool(threads, jobTickets, p.scratch)
 	for range threads - 1 {
 		go p.help()
 	}
 	return p
 }
 
-// newPool returns a pool without workers.
-func newPool(threads int, s *scratches) *Pool {
-	p := &Pool{threads: threads, tickets: make(chan *work, 4*threads), closed: make(chan struct{}), scratch: s}
+// newPool returns a pool without workers, whose calls can wait for them with so many tickets per thread.
+func newPool(threads, tickets int, s *scratches) *Pool {
+	p := &Pool{threads: threads, tickets: make(chan *work, tickets*threads), closed: make(chan struct{}), scratch: s}
 	p.works.New = func() any { return &work{finished: make(chan struct{}, 1)} }
 	return p
 }

@@ -44,7 +44,7 @@ func (t Imagined) Minus(u Imagined) Imagined {
 // the next range when it is free, like the threads of a real pool: of a job if there is no other. The simulation ignores the time to wake
 // threads, and memory is as fast for all threads as for one. Only one goroutine at a time may use the pool.
 func Simulated(threads int) *Pool {
-	p := newPool(max(threads, 1), &scratches{})
+	p := newPool(max(threads, 1), callTickets, &scratches{})
 	p.simulation = &simulation{alone: make([]int64, p.threads), free: make([]int64, p.threads)}
 	return p
 }
