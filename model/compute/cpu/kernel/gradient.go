@@ -146,13 +146,13 @@ func (w *gradient) split(threads int) gradientSplit {
 // The times to stage a vector, to add one of sums to the taps, and to add one of a copy, in multiplications of vectors.
 const stageCost, tapsCost, copyCost = 27, 20, 10
 
-// time returns the assumed time of a division, in multiplications. Threads do not progress equally, so it has a part of a unit's time more.
+// time returns the assumed time of a division, in multiplications.
 func (w *gradient) time(s gradientSplit, threads int) float64 {
 	up := func(n, of int) int { return (n + of - 1) / of }
 	words, i, j, pairs := up(up(w.tiles, s.parts), unitOf(int(w.q.half))), up(int(w.q.x.n), s.rows), up(int(w.q.v.n), s.columns), up(int(w.q.pairs[0]*w.q.pairs[1]), s.pairs)
 	columns := roundUp(j, int(C.tile_cols()))
 	unit := float64(C.POINTS * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + up(words, C.TILES)*tapsCost*pairs*i*columns))
-	return unit*(float64(up(s.units(), threads))+0.25) + copyCost*float64((s.parts-1)*w.size)/float64(threads)
+	return unit*rounds(s.units(), threads) + copyCost*float64((s.parts-1)*w.size)/float64(threads)
 }
 
 func (t *gradientTask) do(lo, hi int) {

@@ -244,12 +244,11 @@ func (t *minimalTask) divide(rows int) {
 // planeCost is the time to stage a value of a plane, in multiplications.
 const planeCost = 12
 
-// time returns the assumed time of all units, in multiplications for each tile of a unit. Threads do not progress equally, so it has a part of a unit's time more.
+// time returns the assumed time of all units, in multiplications for each tile of a unit.
 func (t *minimalTask) time(threads int) float64 {
 	stage := planeCost * int(t.q.yplanes*t.q.xplanes*t.q.s.c) / unitOf(int(t.q.half))
 	panel := len(t.classes) * C.POINTS * int(t.q.k) * int(C.tile_cols())
-	rounds := (t.units*t.parts*t.group + threads - 1) / threads
-	return (float64(rounds) + 0.25) * float64(stage+(t.panels+t.group-1)/t.group*panel)
+	return rounds(t.units*t.parts*t.group, threads) * float64(stage+(t.panels+t.group-1)/t.group*panel)
 }
 
 func (t *minimalTask) do(lo, hi int) {

@@ -197,6 +197,9 @@ func (r ranges) weight(i int) int {
 	return r.threads*full*(2*rounds-full+1)/2 + i%r.threads*(rounds-full)
 }
 
+// rounds returns the assumed time of a call of equal ranges, in that of one range. Threads do not progress equally, so it is a part of a range longer.
+func rounds(ranges, threads int) float64 { return float64((ranges+threads-1)/threads) + 0.25 }
+
 func (p *Pool) run(n, grain int, t task) {
 	if n > 0 {
 		p.runRanges(ranges{n, p.Chunks(n, grain), grain, p.threads}, t)
