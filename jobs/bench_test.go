@@ -255,8 +255,14 @@ func (b *bench) kill(id string) {
 		b.t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Signal(syscall.SIGKILL); err != nil {
-		b.t.Fatal(err)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		err := f.Signal(syscall.SIGKILL)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, model.ErrConflict) || !f.Locked() || time.Now().After(deadline) { // otherwise its lock may not name it yet
+			b.t.Fatal(err)
+		}
 	}
 	for f.Locked() {
 		time.Sleep(time.Millisecond)
