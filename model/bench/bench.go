@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
 
@@ -135,14 +134,16 @@ func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	if err := net.Init(store); err != nil {
 		return Result{}, err
 	}
-	exec, err := gomlx.NewExec(engine.Backend, store, func(s *gomlx.Context, slots *Node) *Node { return net.Decode(s, slots) })
+	decoder, err := ae.NewDecoder(engine.Backend, store, net)
 	if err != nil {
 		return Result{}, fmt.Errorf("preparing the decoder: %w", err)
 	}
-	defer exec.Finalize()
+	defer decoder.Finalize()
 	r := Result{What: "decode", Model: cfg.Model, Preset: cfg.Preset, Batch: 1, Engine: engine.Name, Threads: engine.Threads}
 	err = r.measure(ctx, engine, o, func() error {
-		out, err := exec.Exec1(slots(cfg))
+		in := tensors.FromAnyValue(slots(cfg))
+		defer in.MustFinalizeAll()
+		out, err := decoder.Decode(in)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ type net struct {
 	image    ae.Image
 	store    *context.Context
 	enc      *context.Exec // [B, H, W, C] bytes → slots [B, m]
-	dec      *context.Exec // slots [B, m] → logits [B, H, W, C]
+	dec      *ae.Decoder
 }
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
@@ -43,16 +43,15 @@ func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *ne
 	if err != nil {
 		return nil, err
 	}
-	n.dec, err = context.NewExec(engine.Backend, store, func(scope *context.Context, slots *Node) *Node {
-		return built.Decode(scope, slots)
-	})
+	n.dec, err = ae.NewDecoder(engine.Backend, store, built)
 	return n, err
 }
 
 func (n *net) encode(images []byte, batch int) (codes []int32, err error) {
 	defer compute.Recovered("encoding", &err)
 	x := tensors.FromFlatDataAndDimensions(images, batch, n.image.H, n.image.W, n.image.C)
-	out, err := run(n.enc, x)
+	defer x.MustFinalizeAll()
+	out, err := n.enc.Exec1(x)
 	if err != nil {
 		return nil, err
 	}
@@ -82,22 +81,15 @@ func (n *net) slots(codes []int32, batch int) *tensors.Tensor {
 
 func (n *net) decode(codes []int32, batch int) (pixels []byte, err error) {
 	defer compute.Recovered("decoding", &err)
-	out, err := run(n.dec, n.slots(codes, batch))
+	slots := n.slots(codes, batch)
+	defer slots.MustFinalizeAll()
+	out, err := n.dec.Decode(slots)
 	if err != nil {
 		return nil, err
 	}
 	defer out.MustFinalizeAll()
 	err = tensors.ConstFlatData(out, func(logits []float32) { pixels = toBytes(logits) })
 	return pixels, err
-}
-
-func run(exec *context.Exec, in *tensors.Tensor) (*tensors.Tensor, error) {
-	defer in.MustFinalizeAll()
-	out, err := exec.Exec(in)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
 }
 
 func (n *net) finalize() {

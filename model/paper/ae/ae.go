@@ -99,6 +99,9 @@ type Stages interface {
 	Encode(scope *context.Context, x *Node) *Node
 	// Decode is Render ∘ Bundle: slots to logits, [B, H, W, C].
 	Decode(scope *context.Context, slots *Node) *Node
+	// Fixed returns what Decode computes from the weights only, and DecodeFixed is Decode, given that; see Decoder.
+	Fixed(scope *context.Context, g *Graph) []*Node
+	DecodeFixed(scope *context.Context, fixed []*Node, slots *Node) *Node
 	// FromLatent returns the slots of a latent z, [B, n], and the logits of their image.
 	FromLatent(scope *context.Context, z *Node) (slots, logits *Node)
 }

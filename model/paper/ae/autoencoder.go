@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
+	"slotscope/model/paper/latent"
 	"slotscope/model/paper/layer"
 	"slotscope/model/paper/net"
 )
@@ -104,6 +105,26 @@ func (a autoencoder) Encode(scope *context.Context, x *Node) *Node {
 // Decode implements Model.
 func (a autoencoder) Decode(scope *context.Context, slots *Node) *Node {
 	return a.Render(scope, a.Bundle(scope, slots))
+}
+
+// Fixed implements Model.
+func (a autoencoder) Fixed(scope *context.Context, g *Graph) []*Node {
+	fixed := []*Node{a.decoder.First(scope, g)}
+	if h, ok := a.middle.(latent.HRR); ok && h.Bounds() {
+		fixed = append(fixed, h.Bound(scope, g))
+	}
+	return fixed
+}
+
+// DecodeFixed implements Model.
+func (a autoencoder) DecodeFixed(scope *context.Context, fixed []*Node, slots *Node) *Node {
+	var bundle *Node
+	if len(fixed) > 1 {
+		bundle = a.middle.(latent.HRR).BundleBound(fixed[1], slots)
+	} else {
+		bundle = a.Bundle(scope, slots)
+	}
+	return a.decoder.From(scope, fixed[0], scaled(bundle, 1/a.gain))
 }
 
 // FromLatent implements Model.

@@ -95,6 +95,17 @@ func (o operator) bindAll(values *Node) *Node {
 	return hrr.BindAll(o.bind, values)
 }
 
+// slot returns the operator of slot i only.
+func (o operator) slot(i, d int) operator {
+	of := func(all *Node) *Node {
+		if o.fft {
+			return Slice(all, AxisElem(i), AxisRange())
+		}
+		return Slice(all, AxisRange(), AxisRange(i*d, (i+1)*d))
+	}
+	return operator{bind: of(o.bind), unbind: of(o.unbind), fft: o.fft}
+}
+
 // binding returns the operator of every slot's M_i.
 func (h HRR) binding(scope *context.Context, g *Graph) operator {
 	var bind *Node

@@ -90,6 +90,28 @@ func (h HRR) Bundle(scope *context.Context, codes *Node) *Node {
 	return h.binding(scope, codes.Graph()).bindAll(h.entriesOf(scope, codes))
 }
 
+// boundValues is the maximum number of values that Bound returns.
+const boundValues = 1 << 24
+
+// Bounds reports whether Bound takes little memory.
+func (h HRR) Bounds() bool { return h.M*h.K*h.D <= boundValues }
+
+// Bound returns s_i ⊗ c_j for every slot and code, [m·k, d]. It depends only on the weights.
+func (h HRR) Bound(scope *context.Context, g *Graph) *Node {
+	binding, entries := h.binding(scope, g), Reshape(h.Codebook(scope, g), h.K, 1, h.D)
+	pairs := make([]*Node, h.M)
+	for i := range pairs {
+		pairs[i] = binding.slot(i, h.D).bindAll(entries)
+	}
+	return Concatenate(pairs, 0)
+}
+
+// BundleBound is Bundle, given the output of Bound.
+func (h HRR) BundleBound(bound, codes *Node) *Node {
+	codes.AssertDims(-1, h.M)
+	return ReduceSum(Lookup(bound, ofSlots(codes, h.M, h.K)), 1)
+}
+
 // entriesOf returns the entries of codes, [B, m, d]. If there are fewer codes than codebook entries, it generates only those needed.
 func (h HRR) entriesOf(scope *context.Context, codes *Node) *Node {
 	if h.FreeCodebook || codes.Shape().Size() >= h.K {

@@ -54,6 +54,11 @@ func (q QLAE) Bundle(scope *context.Context, codes *Node) *Node {
 
 // lookup returns value codes_i of each latent i: values is [m, k], codes [B, m] int32, the result [B, m, 1].
 func (q QLAE) lookup(values, codes *Node) *Node {
-	first := MulScalar(Iota(codes.Graph(), shapes.Make(dtypes.Int32, 1, q.M), 1), q.K) // offset of each latent's values in the flat list
-	return Lookup(Reshape(values, q.M*q.K, 1), Add(ConvertDType(codes, dtypes.Int32), first))
+	return Lookup(Reshape(values, q.M*q.K, 1), ofSlots(codes, q.M, q.K))
+}
+
+// ofSlots returns where the values of codes, [B, m], are in a list of k values for each slot.
+func ofSlots(codes *Node, m, k int) *Node {
+	first := MulScalar(Iota(codes.Graph(), shapes.Make(dtypes.Int32, 1, m), 1), k)
+	return Add(ConvertDType(codes, dtypes.Int32), first)
 }

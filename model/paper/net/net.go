@@ -82,12 +82,24 @@ func (d Decoder) Params() []layer.Param {
 }
 
 // Apply maps z, [B, In], to logits, [B, H, W, C].
-func (d Decoder) Apply(scope *context.Context, z *Node) *Node {
-	style, x := d.Style(scope, z), (*Node)(nil)
-	for i := range d.Widths {
+func (d Decoder) Apply(scope *context.Context, z *Node) *Node { return d.From(scope, nil, z) }
+
+// From is Apply, given the output of First if it is not nil.
+func (d Decoder) From(scope *context.Context, first, z *Node) *Node {
+	style := d.Style(scope, z)
+	if first == nil {
+		first = d.First(scope, z.Graph())
+	}
+	x := d.modulate(scope, 0, first, style)
+	for i := 1; i < len(d.Widths); i++ {
 		x = d.Up(scope, i, x, style)
 	}
 	return d.Out(scope, x)
+}
+
+// First returns what block 0 computes before the style modulates it, which depends only on the weights: [1, H/8, W/8, Widths[3]].
+func (d Decoder) First(scope *context.Context, g *Graph) *Node {
+	return d.convolve(scope, 0, layer.Value(scope, g, "canvas"))
 }
 
 // Style returns w = ReLU(Linear z), [B, FC], for z of [B, In].
@@ -99,9 +111,9 @@ func (d Decoder) Style(scope *context.Context, z *Node) *Node {
 // Up applies block i, from 0, to x, the output of the previous block; block 0 ignores x and reads the canvas, shared by the whole batch.
 func (d Decoder) Up(scope *context.Context, i int, x, style *Node) *Node {
 	if i == 0 {
-		x = layer.Value(scope, style.Graph(), "canvas")
+		return d.modulate(scope, 0, d.First(scope, style.Graph()), style)
 	}
-	return d.styleConv(scope, fmt.Sprintf("up.%d", i), x, style)
+	return d.modulate(scope, i, d.convolve(scope, i, x), style)
 }
 
 // Out maps the output of the last block to logits, [B, H, W, C].
@@ -111,13 +123,19 @@ func (d Decoder) Out(scope *context.Context, x *Node) *Node {
 	return logits
 }
 
-// styleConv applies StyleConvT: ConvTranspose → LeakyReLU 0.2 → InstanceNorm → AdaIN; the output is twice as large as x.
+// A block is StyleConvT: ConvTranspose → LeakyReLU 0.2 → InstanceNorm → AdaIN; its output is twice as large as x.
+
+// convolve applies all of block i but AdaIN.
+func (d Decoder) convolve(scope *context.Context, i int, x *Node) *Node {
+	x = d.Products.Of(x, layer.Value(scope, x.Graph(), fmt.Sprintf("up.%d.conv.weight", i)), ConvTranspose)
+	return InstanceNorm(layer.LeakyReLU(x, leak))
+}
+
+// modulate applies AdaIN.
 //
 //	(1 + scale)·x + bias,  (scale, bias) = Linear(style)
-func (d Decoder) styleConv(scope *context.Context, name string, x, style *Node) *Node {
-	x = d.Products.Of(x, layer.Value(scope, x.Graph(), name+".conv.weight"), ConvTranspose)
-	x = InstanceNorm(layer.LeakyReLU(x, leak))
-	affine := Split(d.Products.Dense(scope, name+".affine", style), 1, 2)
+func (d Decoder) modulate(scope *context.Context, i int, x, style *Node) *Node {
+	affine := Split(d.Products.Dense(scope, fmt.Sprintf("up.%d.affine", i), style), 1, 2)
 	scale, bias := InsertAxes(affine[0], 1, 1), InsertAxes(affine[1], 1, 1)
 	return Add(Mul(x, OnePlus(scale)), bias)
 }
