@@ -321,6 +321,55 @@ func TestDecodeOfEncode(t *testing.T) {
 	}
 }
 
+// TestDecoder checks that every model's Decoder computes Decode, for batches of several sizes and also if too many codes would be bound.
+func TestDecoder(t *testing.T) {
+	many := narrow(t)
+	many.K = 1 << 18
+	cases := map[string]model.Config{"many codes": many}
+	for _, name := range model.ModelNames() {
+		cases[name] = narrowOf(t, name)
+	}
+	image := Image{32, 48, 3}
+	for name, cfg := range cases {
+		t.Run(name, func(t *testing.T) {
+			built, scope := initialised(t, cfg, image)
+			d, err := NewDecoder(engine(t), scope, built)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Finalize()
+			for _, batch := range []int{1, 3} {
+				slots := slotsFor(cfg, batch)
+				want, err := context.ExecOnce(engine(t), scope, built.Decode, slots)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 2 {
+					got, err := d.Decode(slots)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := relativeError(tensors.MustCopyFlatData[float32](got), tensors.MustCopyFlatData[float32](want)); !(err < 1e-5*looser) {
+						t.Errorf("%d images differ by %v", batch, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// slotsFor returns slots that all differ, [batch, m].
+func slotsFor(cfg model.Config, batch int) *tensors.Tensor {
+	codes, numbers := make([]int32, batch*cfg.M), make([]float32, batch*cfg.M)
+	for i := range codes {
+		codes[i], numbers[i] = int32(5*i%max(cfg.K, 1)), float32(i)/4-1
+	}
+	if cfg.Discrete() {
+		return tensors.FromFlatDataAndDimensions(codes, batch, cfg.M)
+	}
+	return tensors.FromFlatDataAndDimensions(numbers, batch, cfg.M)
+}
+
 func TestNewRefuses(t *testing.T) {
 	for field, c := range map[string]struct {
 		change func(*model.Config)

@@ -38,12 +38,14 @@ func TestFFTAtLargeD(t *testing.T) {
 		}
 		got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
 			chosen := h.binding(scope, z.Graph())
+			codes := Const(z.Graph(), [][]int32{{1, 5}, {0, 2}})
 			if !chosen.fft {
 				t.Errorf("%s: d = %d is bound with circulants", name, d)
 			}
-			return slices.Concat(of(chosen, scope, z), of(h.circulants(scope, z.Graph()), scope, z), []*Node{h.Retrieve(scope, z)})
+			return slices.Concat(of(chosen, scope, z), of(h.circulants(scope, z.Graph()), scope, z), []*Node{h.Retrieve(scope, z),
+				h.BundleBound(h.Bound(scope, z.Graph()), codes), h.Bundle(scope, codes)})
 		}, z)
-		n := len(got) / 2
+		n := len(got)/2 - 1
 		for i, what := range []string{"retrieved", "bundle", "gradient of z", "gradient of the symbols"}[:n] {
 			var largest float32
 			for _, v := range got[n+i] {
@@ -56,6 +58,7 @@ func TestFFTAtLargeD(t *testing.T) {
 			}
 		}
 		same(t, name+": Retrieve", got[2*n], got[0])
+		same(t, name+": BundleBound", got[2*n+1], got[2*n+2])
 	}
 }
 

@@ -45,18 +45,19 @@ func TestAlgorithm1(t *testing.T) {
 			got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
 				s := h.Apply(scope, z)
 				codes := ConvertDType(s.Codes, z.DType())
-				return []*Node{s.Retrieved, s.Denoised, s.Quantized, codes, s.Codebook, s.Bundle, h.Bundle(scope, s.Codes)}
+				return []*Node{s.Retrieved, s.Denoised, s.Quantized, codes, s.Codebook, s.Bundle, h.Bundle(scope, s.Codes),
+					h.BundleBound(h.Bound(scope, z.Graph()), s.Codes)}
 			}, tensors.FromFlatDataAndDimensions(z, batch, d))
 			want := algorithm1(t, h, scope, z)
-			for i, what := range []string{"retrieved", "denoised", "quantized", "codes", "codebook", "bundle", "bundle of codes"} {
+			for i, what := range []string{"retrieved", "denoised", "quantized", "codes", "codebook", "bundle", "bundle of codes", "bundle of bound codes"} {
 				same(t, what, got[i], want[i])
 			}
 		})
 	}
 }
 
-// algorithm1 is the paper's Algorithm 1 in plain Go, in the order of Slots, the bundle twice.
-func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [7][]float32) {
+// algorithm1 is the paper's Algorithm 1 in plain Go, in the order of Slots, the bundle three times.
+func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [8][]float32) {
 	slotsOf := bindings(t, h, scope)
 	entries := codebook(h, scope)
 	for zb := range slices.Chunk(z, d) {
@@ -74,7 +75,7 @@ func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [
 		}
 		out[5] = append(out[5], hrrtest.Bundle(pairs...)...)
 	}
-	out[4], out[6] = slices.Concat(entries...), out[5]
+	out[4], out[6], out[7] = slices.Concat(entries...), out[5], out[5]
 	return out
 }
 

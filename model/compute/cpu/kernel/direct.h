@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10, TILES = 256 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10, TILES = 256, FACTOR_K = 32 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
@@ -80,6 +80,7 @@ typedef struct {
 	plane y[MAX_PLANES], x[MAX_PLANES];
 	int64_t ypairs, xpairs;  // pairs of taps
 	int64_t k;               // length of a product's contraction: pairs of taps times channels, in words
+	int64_t apart;           // words between the points of a panel of the kernel
 	int64_t half;            // the set that multiplies pairs of channels, whose sums and differences are rounded to bfloat16; 0 for float32
 } minimal;
 

@@ -467,7 +467,7 @@ func TestConvPaths(t *testing.T) {
 // input is read.
 func TestConvMinimal(t *testing.T) {
 	defer func(channels, tiles int) { minimalChannels, minimalTiles = channels, tiles }(minimalChannels, minimalTiles)
-	minimalChannels, minimalTiles = 1, 1
+	minimalChannels, minimalTiles = 1, 0
 	p := NewPool(2)
 	defer p.Close()
 	defer func(rows, wide int) { tileRows, wideRows = rows, wide }(tileRows, wideRows)
@@ -526,7 +526,7 @@ func filterable(t *rapid.T, s *ConvSpec) {
 // TestConvMinimalGradient checks the same for gradients for kernels.
 func TestConvMinimalGradient(t *testing.T) {
 	defer func(channels, tiles int) { gradientChannels, minimalTiles = channels, tiles }(gradientChannels, minimalTiles)
-	gradientChannels, minimalTiles = 1, 1
+	gradientChannels, minimalTiles = 1, 0
 	numbers := []int{1, 2, 16} // of threads, which divide it differently
 	if testing.Short() {
 		numbers = []int{16}

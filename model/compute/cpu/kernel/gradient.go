@@ -75,7 +75,7 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 	g.tiles = s.InChannels * int(q.h*q.w)
 	g.size = s.Batch * s.OutChannels * c.out[0] * c.out[1]
 	g.flops = 2 * g.size * s.InChannels * s.Kernel[0] * s.Kernel[1]
-	if c.reach[2] != g.size || g.tiles < minimalTiles {
+	if c.reach[2] != g.size || g.tiles < 3*minimalTiles {
 		return nil
 	}
 	return g

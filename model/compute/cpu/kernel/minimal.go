@@ -29,8 +29,9 @@ var (
 	// minimalChannels is the smallest number of channels for which the planes of tiles take less time than the products that they save, in words. Tests
 	// lower both.
 	minimalChannels = 16
-	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time.
-	minimalTiles = 48
+	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. With bfloat16, and for kernel
+	// gradients, it is three times as large.
+	minimalTiles = 16
 )
 
 // filteredHalves has the sets for bfloat16 whose products take so long that minimal filtering pays. Tests add plain C.
@@ -61,6 +62,10 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 	}
 	w := &minimal{batch: s.Batch}
 	w.q = C.minimal{n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch), half: C.int64_t(half)}
+	tiles := minimalTiles
+	if half != halfNone {
+		tiles *= 3
+	}
 	var taps [][2]phaseTaps
 	for phase := range s.phases(0) * s.phases(1) {
 		f := [2]phaseTaps{s.tapsOf(0, phase%s.phases(0), c.out[0]), s.tapsOf(1, phase/s.phases(0), c.out[1])}
@@ -70,7 +75,7 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 			}
 		}
 		taps = append(taps, f)
-		if s.Batch*f[0].outputs*f[1].outputs < 4*minimalTiles || !w.add(s, f[0], f[1]) {
+		if s.Batch*f[0].outputs*f[1].outputs < 4*tiles || !w.add(s, f[0], f[1]) {
 			return nil, nil
 		}
 		if err := w.plan(s, unit, f[0], f[1]); err != nil {
@@ -118,15 +123,21 @@ func planes(all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.FACTORS][C.MAX_PAIR
 func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
 	v := &w.classes[len(w.classes)-1]
 	k := y.taps * x.taps / 4 * s.InChannels
+	cols := int(C.tile_cols())
 	w.q.k = C.int64_t(k / unit)
-	v.b, v.panel = C.int64_t(w.packed), C.int64_t(C.POINTS*k/unit*int(C.tile_cols()))
-	w.packed += C.POINTS * k / unit * roundUp(s.OutChannels, int(C.tile_cols()))
+	w.q.apart = w.q.k*C.int64_t(cols) + pointPad
+	v.b, v.panel = C.int64_t(w.packed), C.POINTS*w.q.apart
+	w.packed += int(v.panel) * roundUp(s.OutChannels, cols) / cols
 	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * 4 * k
 	kernel, err := kernelOf(s, y, x)
 	kernel.narrow(s.Stored)
 	w.kernels = append(w.kernels, kernel)
 	return err
 }
+
+// pointPad is the number of words by which the points of a panel are further apart than they are long. Without it, their lengths are multiples of 4 KiB, so that
+// writing the same row of all points would use one set of the first-level cache.
+const pointPad = 64
 
 // minimalTask is a running convolution by minimal filtering. Either the whole kernel is packed first, and units of tiles stage their planes, or all planes
 // are staged first, and units of a class and a panel pack theirs, so that what is larger stays in a cache.
@@ -308,7 +319,7 @@ func (t *minimalTask) panel(class, panel int) {
 
 // pack packs a panel of a class's kernel.
 func (t *minimalTask) pack(class, panel int, to []float32) {
-	room := t.pool.scratch.get(4 * C.BLOCK_K * int(C.tile_cols()))
+	room := t.pool.scratch.get(4 * C.FACTOR_K * int(C.tile_cols()))
 	C.pack_minimal(&t.q, &t.kernels[class].c, floats(t.kernel), floats(to), C.int64_t(panel), floats(room.data))
 	t.pool.scratch.put(room)
 }

@@ -164,7 +164,7 @@ static void ISA(minimal_panel)(const minimal *q, const minimal_class *w, const e
 		for (int64_t ty = 0; ty < q->ypairs; ty++)
 			for (int64_t tx = 0; tx < q->xpairs; tx++) {
 				int64_t t = ty * q->xpairs + tx, z = w->y[u / FACTORS][ty] * q->xplanes + w->x[u % FACTORS][tx];
-				r[u][t] = (run){.a = z * rows * c, .b = (u * runs + t) * c * COLS, .n = c};
+				r[u][t] = (run){.a = z * rows * c, .b = u * q->apart + t * c * COLS, .n = c};
 			}
 	b += w->b + p * w->panel;
 	y += w->out + p * COLS;
@@ -250,13 +250,13 @@ static void ISA(pack_minimal)(const minimal *q, const product *kernel, const flo
 	int64_t c = q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs;
 	void (*write)(const float *, int64_t, float *, int64_t) = ISA(factors_for)(q->half);
 	for (int64_t t = 0; t < q->ypairs * q->xpairs; t++)
-		for (int64_t k = 0; k < c; k += BLOCK_K) {
-			int64_t kc = c - k < BLOCK_K ? c - k : BLOCK_K, size = kc * COLS;
+		for (int64_t k = 0; k < c; k += FACTOR_K) {
+			int64_t kc = c - k < FACTOR_K ? c - k : FACTOR_K, size = kc * COLS;
 			for (int64_t j = 0; j < 4; j++) {
 				int64_t tap = (t / q->xpairs + j / 2 * q->ypairs) * xtaps + t % q->xpairs + j % 2 * q->xpairs;
 				ISA(pack)(&kernel->b, b, p * COLS, cols, COLS, tap * c + k, kc, room + j * size);
 			}
-			write(room, size, to + (t * c + k) / UNIT(q) * COLS, q->k * COLS);
+			write(room, size, to + (t * c + k) / UNIT(q) * COLS, q->apart);
 		}
 }
 
