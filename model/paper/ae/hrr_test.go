@@ -324,7 +324,7 @@ func TestDecodeOfEncode(t *testing.T) {
 // TestDecoder checks that every model's Decoder computes Decode, for batches of several sizes and also if too many codes would be bound.
 func TestDecoder(t *testing.T) {
 	many := narrow(t)
-	many.K = 1 << 18
+	many.D, many.K = 128, 1<<16
 	cases := map[string]model.Config{"many codes": many}
 	for _, name := range model.ModelNames() {
 		cases[name] = narrowOf(t, name)
