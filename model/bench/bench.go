@@ -119,7 +119,7 @@ func calls(t *train.Trainer, n int, how train.Feeding) func() error {
 	}
 }
 
-// Decode measures decoding one slot tuple with random weights: codes, or values from N(0, 1) for models without codes.
+// Decode measures decoding one slot tuple with random weights, as the playground does: codes, or values from N(0, 1) for models without codes.
 func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	engine, err := o.open(cfg, compute.OpenFor)
 	if err != nil {

@@ -159,7 +159,7 @@ int64_t planes_floats(const minimal *q, const extent *e);
 void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line);
 void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y);
 
-// pack_minimal packs panel p of a class's kernel for each point; room holds 4 * BLOCK_K * tile_cols() floats.
+// pack_minimal packs panel p of a class's kernel for each point; room holds 4 * FACTOR_K * tile_cols() floats.
 void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room);
 
 // minimal_correlate computes a part in y; room holds gradient_floats.
