@@ -15,7 +15,7 @@ type Decoder struct {
 	fixed []any
 }
 
-// NewDecoder compiles the decoder of a model whose variables are in scope. It panics or returns an error if the engine cannot.
+// NewDecoder compiles the decoder of a model whose variables are in scope, and must not change afterwards.
 func NewDecoder(engine backends.Backend, scope *context.Context, m Model) (*Decoder, error) {
 	prepare, err := context.NewExec(engine, scope, func(scope *context.Context, g *Graph) []*Node { return m.Fixed(scope, g) })
 	if err != nil {

@@ -65,6 +65,9 @@ func TestModelsAreProgramsOfXLA(t *testing.T) {
 				"images and back": func(scope *context.Context, x, z, _ *Node) []*Node {
 					return []*Node{net.Decode(scope, net.Encode(scope, x)), z}
 				},
+				"with fixed weights": func(scope *context.Context, x, z, _ *Node) []*Node {
+					return []*Node{net.DecodeFixed(scope, net.Fixed(scope, x.Graph()), net.Encode(scope, x)), z}
+				},
 				"from a latent": func(scope *context.Context, _, z, _ *Node) []*Node {
 					slots, logits := net.FromLatent(scope, z)
 					return []*Node{slots, logits}
