@@ -110,8 +110,10 @@ func (a autoencoder) Decode(scope *context.Context, slots *Node) *Node {
 // Fixed implements Model.
 func (a autoencoder) Fixed(scope *context.Context, g *Graph) []*Node {
 	fixed := []*Node{a.decoder.First(scope, g)}
-	if h, ok := a.middle.(latent.HRR); ok && h.Bounds() {
-		fixed = append(fixed, h.Bound(scope, g))
+	if h, ok := a.middle.(latent.HRR); ok {
+		if bound := h.Bound(scope, g); bound != nil {
+			fixed = append(fixed, bound)
+		}
 	}
 	return fixed
 }

@@ -90,14 +90,14 @@ func (h HRR) Bundle(scope *context.Context, codes *Node) *Node {
 	return h.binding(scope, codes.Graph()).bindAll(h.entriesOf(scope, codes))
 }
 
-// boundValues is the maximum number of values that Bound returns.
+// boundValues is the maximum number of values that Bound returns, 64 MiB.
 const boundValues = 1 << 24
 
-// Bounds reports whether Bound takes little memory.
-func (h HRR) Bounds() bool { return h.M*h.K*h.D <= boundValues }
-
-// Bound returns s_i ⊗ c_j for every slot and code, [m·k, d]. It depends only on the weights.
+// Bound returns s_i ⊗ c_j for every slot and code, [m·k, d], which depends only on the weights, or nil if that would be too many values.
 func (h HRR) Bound(scope *context.Context, g *Graph) *Node {
+	if h.M*h.K*h.D > boundValues {
+		return nil
+	}
 	binding, entries := h.binding(scope, g), Reshape(h.Codebook(scope, g), h.K, 1, h.D)
 	pairs := make([]*Node, h.M)
 	for i := range pairs {

@@ -123,15 +123,13 @@ func (d Decoder) Out(scope *context.Context, x *Node) *Node {
 	return logits
 }
 
-// A block is StyleConvT: ConvTranspose → LeakyReLU 0.2 → InstanceNorm → AdaIN; its output is twice as large as x.
-
-// convolve applies all of block i but AdaIN.
+// convolve applies block i, which is StyleConvT, up to AdaIN: ConvTranspose → LeakyReLU 0.2 → InstanceNorm; the output is twice as large as x.
 func (d Decoder) convolve(scope *context.Context, i int, x *Node) *Node {
 	x = d.Products.Of(x, layer.Value(scope, x.Graph(), fmt.Sprintf("up.%d.conv.weight", i)), ConvTranspose)
 	return InstanceNorm(layer.LeakyReLU(x, leak))
 }
 
-// modulate applies AdaIN.
+// modulate applies AdaIN, the end of block i.
 //
 //	(1 + scale)·x + bias,  (scale, bias) = Linear(style)
 func (d Decoder) modulate(scope *context.Context, i int, x, style *Node) *Node {
