@@ -113,10 +113,11 @@ func TestStepWithKernelsForBF16(t *testing.T) {
 	})
 }
 
-// TestValuesStoredAsBF16 checks that rounded values are stored as bfloat16 if only products read them, which changes no result.
+// TestValuesStoredAsBF16 checks that rounded values are stored as bfloat16 if only products read them, which changes no result. The kernels are 3×3, since
+// minimal filtering in float32 reads those of 4×4 as they are.
 func TestValuesStoredAsBF16(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	shape := []shapes.Shape{f32(4, 12, 12, 3), f32(3, 3, 3, 20), f32(4, 4, 20, 24), f32(6*6*24, 70), f32(70, 3)}
+	shape := []shapes.Shape{f32(4, 12, 12, 3), f32(3, 3, 3, 20), f32(3, 3, 20, 24), f32(6*6*24, 70), f32(70, 3)}
 	var in []any
 	for _, s := range shape {
 		in = append(in, random(rng, s))
