@@ -4,7 +4,9 @@ package latent
 import (
 	"math"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/paper/layer"
@@ -199,3 +201,9 @@ func rotated(values, quantized *Node) *Node {
 
 // Lookup returns rows of the codebook: entries is [k, d], codes [B, m] int32, the result [B, m, d].
 func Lookup(entries, codes *Node) *Node { return Gather(entries, InsertAxes(codes, -1)) }
+
+// ofSlots returns where the values of codes, [B, m], are in a list of k values for each slot.
+func ofSlots(codes *Node, m, k int) *Node {
+	first := MulScalar(Iota(codes.Graph(), shapes.Make(dtypes.Int32, 1, m), 1), k)
+	return Add(ConvertDType(codes, dtypes.Int32), first)
+}

@@ -3,9 +3,7 @@ package latent
 import (
 	"math/rand/v2"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/paper/layer"
@@ -55,10 +53,4 @@ func (q QLAE) Bundle(scope *context.Context, codes *Node) *Node {
 // lookup returns value codes_i of each latent i: values is [m, k], codes [B, m] int32, the result [B, m, 1].
 func (q QLAE) lookup(values, codes *Node) *Node {
 	return Lookup(Reshape(values, q.M*q.K, 1), ofSlots(codes, q.M, q.K))
-}
-
-// ofSlots returns where the values of codes, [B, m], are in a list of k values for each slot.
-func ofSlots(codes *Node, m, k int) *Node {
-	first := MulScalar(Iota(codes.Graph(), shapes.Make(dtypes.Int32, 1, m), 1), k)
-	return Add(ConvertDType(codes, dtypes.Int32), first)
 }

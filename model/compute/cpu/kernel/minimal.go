@@ -135,8 +135,8 @@ func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
 	return err
 }
 
-// pointPad is the number of words by which the points of a panel are further apart than they are long. Without it, their lengths are multiples of 4 KiB, so that
-// writing the same row of all points would use one set of the first-level cache.
+// pointPad is the number of words by which the points of a panel are further apart than they are long. Most lengths are multiples of 4 KiB, so that
+// without it, writing the same row of all points would use one set of the first-level cache.
 const pointPad = 64
 
 // minimalTask is a running convolution by minimal filtering. Either the whole kernel is packed first, and units of tiles stage their planes, or all planes
