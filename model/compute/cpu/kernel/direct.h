@@ -5,7 +5,11 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10, TILES = 256, FACTOR_K = 32 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10, FACTOR_K = 32 };
+
+// A gradient by minimal filtering stages the factors of TILES words and STAGED channels of x at a time, and sums over them for SUMMED rows of a panel, before
+// it adds the sums to taps.
+enum { TILES = 128, STAGED = 64, SUMMED = 24 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
@@ -94,14 +98,13 @@ typedef struct {
 	int64_t y[FACTORS][MAX_PAIRS], x[FACTORS][MAX_PAIRS];
 } minimal_class;
 
-// An operand of a gradient by minimal filtering, of images with adjacent channels: how tiles read it in each dimension (0: lines, 1: columns). A
-// factor is the value at first[factor][pair], plus sign times the value other[factor] positions on if that is not 0. Positions outside the image are zero.
+// An operand of a gradient by minimal filtering, of images with adjacent channels: how tiles read it in each dimension (0: lines, 1: columns), taps
+// positions from first[pair] on that are apart. Positions outside the image are zero.
 typedef struct {
 	int64_t extent[2], stride[2], batch, n; // n channels
 	int64_t step[2];                        // positions between tiles
-	int64_t first[2][FACTORS][MAX_PAIRS], other[2][FACTORS];
+	int64_t taps, first[2][MAX_PAIRS], apart[2];
 	int64_t narrow;                         // elements are stored as bfloat16
-	float sign;
 } factored;
 
 // The gradient for a kernel by minimal filtering: y[t, i, j] = sum over images and positions k of x(m k + t, i) v(k, j) for 2 m taps t. Two taps, m

@@ -43,8 +43,8 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 	g := &gradient{}
 	q := &g.q
 	q.half = C.int64_t(half)
-	q.x = C.factored{batch: C.int64_t(s.InStrides.Channel), n: C.int64_t(s.Batch), narrow: bit(s.Stored[0]), sign: -1}
-	q.v = C.factored{batch: C.int64_t(s.KernelStrides.Channel), n: C.int64_t(s.OutChannels), narrow: bit(s.Stored[1]), sign: 1}
+	q.x = C.factored{batch: C.int64_t(s.InStrides.Channel), n: C.int64_t(s.Batch), narrow: bit(s.Stored[0]), taps: 3}
+	q.v = C.factored{batch: C.int64_t(s.KernelStrides.Channel), n: C.int64_t(s.OutChannels), narrow: bit(s.Stored[1]), taps: 2}
 	for d := range s.In {
 		apart := s.KernelDilation[d]
 		if s.Stride[d] != 1 || s.InDilation[d] != 1 || s.Reverse[d] || apart > C.MAX_PAIRS || c.out[d] != 2*apart || s.Kernel[d] == 0 || s.Kernel[d]%2 != 0 {
@@ -52,13 +52,11 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 		}
 		move := C.int64_t(apart)
 		q.x.extent[d], q.x.stride[d], q.x.step[d] = C.int64_t(s.In[d]), C.int64_t(s.InStrides.Spatial[d]), 2*move
-		q.x.other[d] = [C.FACTORS]C.int64_t{C.MIDDLE: 0, C.LOW_TAP: move, C.HIGH_TAP: -move}
+		q.x.apart[d] = move
 		q.v.extent[d], q.v.stride[d], q.v.step[d] = C.int64_t(s.Kernel[d]), C.int64_t(s.KernelStrides.Spatial[d]), 2
-		q.v.other[d] = [C.FACTORS]C.int64_t{C.MIDDLE: 1}
-		q.v.first[d][C.HIGH_TAP][0] = 1
+		q.v.apart[d] = 1
 		for pair := range apart {
-			low := C.int64_t(pair - s.PadLow[d])
-			q.x.first[d][C.MIDDLE][pair], q.x.first[d][C.LOW_TAP][pair], q.x.first[d][C.HIGH_TAP][pair] = low+move, low, low+2*move
+			q.x.first[d][pair] = C.int64_t(pair - s.PadLow[d])
 		}
 		q.pairs[d] = move
 		q.tap[d], q.apart[d] = C.int64_t(s.OutStrides.Spatial[d]), move*C.int64_t(s.OutStrides.Spatial[d])
@@ -144,7 +142,7 @@ func (w *gradient) split(threads int) gradientSplit {
 }
 
 // The times to stage a vector, to add one of sums to the taps, and to add one of a copy, in multiplications of vectors.
-const stageCost, tapsCost, copyCost = 27, 20, 10
+const stageCost, tapsCost, copyCost = 27, 24, 10
 
 // time returns the assumed time of a division, in multiplications.
 func (w *gradient) time(s gradientSplit, threads int) float64 {

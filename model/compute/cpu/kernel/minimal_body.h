@@ -262,40 +262,15 @@ static void ISA(pack_minimal)(const minimal *q, const product *kernel, const flo
 
 // ---- gradients for kernels ----
 
-// A factor's channels of a tile: the sum, or difference, of the values at one, two or four corners.
+// The values of an operand's channels at the positions of a tile, line by line.
 typedef struct {
-	const float *corner[4];
-} ISA(corners);
+	const float *at[FACTORS * FACTORS];
+} ISA(positions);
 
-#define SUM_1(v) (v[0])
-#define SUM_2(v) (v[0] + sign * v[1])
-#define SUM_4(v) ((v[0] + sign * v[1]) + sign * (v[2] + sign * v[3]))
-#define LOAD_CORNERS(v, t, many, WHOLE, FIRST) \
-	vf v[many];                            \
-	UNROLL for (int j = 0; j < many; j++)  \
-		v[j] = n - m - i >= VL ? WHOLE((t).corner[j], m + i) : FIRST((t).corner[j], m + i, n - m - i);
+// The factors of positions in one dimension: of two, with values of v, or of three, with values of x.
+static inline void ISA(factors_2)(vf low, vf high, vf high2, vf *f) { f[MIDDLE] = low + high, f[LOW_TAP] = low, f[HIGH_TAP] = high; }
+static inline void ISA(factors_3)(vf low, vf middle, vf high, vf *f) { f[MIDDLE] = middle, f[LOW_TAP] = low - middle, f[HIGH_TAP] = high - middle; }
 
-// Writes n channels of a factor to panels of width channels, panel words apart, in whole vectors.
-#define FACTOR_ROW(many)                                                                                                          \
-	static void ISA(factor_row_##many)(const ISA(corners) *t, float sign, int64_t n, int64_t width, int64_t panel, float *to) \
-	{                                                                                                                         \
-		for (int64_t m = 0; m < n; m += width, to += panel)                                                               \
-			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                    \
-				LOAD_CORNERS(v, t[0], many, WHOLE_FLOATS, FIRST_FLOATS)                                           \
-				*(vf *)(to + i) = SUM_##many(v);                                                                  \
-			}                                                                                                         \
-	}
-// The same for two tiles, as pairs of bfloat16.
-#define FACTOR_PAIRS(TARGET, name, many, WHOLE, FIRST, PAIR)                                                                         \
-	TARGET static void ISA(name##_##many)(const ISA(corners) *t, float sign, int64_t n, int64_t width, int64_t panel, float *to) \
-	{                                                                                                                            \
-		for (int64_t m = 0; m < n; m += width, to += panel)                                                                  \
-			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                       \
-				LOAD_CORNERS(v, t[0], many, WHOLE, FIRST)                                                            \
-				LOAD_CORNERS(w, t[1], many, WHOLE, FIRST)                                                            \
-				*(vu *)(to + i) = PAIR(SUM_##many(v), SUM_##many(w));                                                \
-			}                                                                                                            \
-	}
 #define WHOLE_FLOATS(x, at) (*(const vf *)(x + at))
 #define FIRST_FLOATS(x, at, n) ISA(load_first)(x + at, n)
 #define WHOLE_HALVES(x, at) ISA(widened)((const half *)(const void *)x + at)
@@ -309,105 +284,176 @@ static inline vf ISA(widened_first)(const half *x, int64_t n)
 	return ISA(widened)(first);
 }
 
-#define FACTOR_ROWS(many)                                                                  \
-	FACTOR_ROW(many)                                                                   \
-	FACTOR_PAIRS(, factor_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, ISA(paired_values)) \
-	FACTOR_PAIRS(, factor_narrow, many, WHOLE_HALVES, FIRST_HALVES, ISA(paired_values))
-FACTOR_ROWS(1)
+// The factors of a vector of channels, from channel i of n on.
+#define POINTS_OF(name, taps, WHOLE, FIRST)                                                                                   \
+	static inline void ISA(name##_##taps)(const ISA(positions) *t, int64_t i, int64_t n, vf *f)                           \
+	{                                                                                                                     \
+		vf v[3][3] = {0};                                                                                             \
+		UNROLL for (int y = 0; y < taps; y++) {                                                                       \
+			vf w[3] = {0};                                                                                        \
+			UNROLL for (int x = 0; x < taps; x++)                                                                 \
+				w[x] = n - i >= VL ? WHOLE(t->at[y * taps + x], i) : FIRST(t->at[y * taps + x], i, n - i);    \
+			ISA(factors_##taps)(w[0], w[1], w[2], v[y]);                                                          \
+		}                                                                                                             \
+		UNROLL for (int x = 0; x < FACTORS; x++) {                                                                    \
+			vf w[3];                                                                                              \
+			ISA(factors_##taps)(v[0][x], v[1][x], v[2][x], w);                                                    \
+			UNROLL for (int y = 0; y < FACTORS; y++)                                                              \
+				f[y * FACTORS + x] = w[y];                                                                    \
+		}                                                                                                             \
+	}
+POINTS_OF(points, 2, WHOLE_FLOATS, FIRST_FLOATS)
+POINTS_OF(points, 3, WHOLE_FLOATS, FIRST_FLOATS)
+POINTS_OF(narrow_points, 2, WHOLE_HALVES, FIRST_HALVES)
+POINTS_OF(narrow_points, 3, WHOLE_HALVES, FIRST_HALVES)
+
+// Writes the factors of n channels, which are all floats apart, to panels of width channels, panel words apart, in whole vectors.
+#define FACTOR_ROW(taps)                                                                                                                      \
+	static void ISA(factor_row_##taps)(const ISA(positions) *t, int64_t n, int64_t width, int64_t panel, float *to, int64_t all) \
+	{                                                                                                                                     \
+		for (int64_t m = 0; m < n; m += width, to += panel)                                                                           \
+			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                                \
+				vf f[POINTS];                                                                                                 \
+				ISA(points_##taps)(t, m + i, n, f);                                                                           \
+				UNROLL for (int u = 0; u < POINTS; u++)                                                                       \
+					*(vf *)(to + u * all + i) = f[u];                                                                     \
+			}                                                                                                                     \
+	}
+// The same for two tiles, as pairs of bfloat16.
+#define FACTOR_PAIRS(TARGET, name, taps, POINTS_AT, PAIR)                                                                                        \
+	TARGET static void ISA(name##_##taps)(const ISA(positions) *t, int64_t n, int64_t width, int64_t panel, float *to, int64_t all) \
+	{                                                                                                                                        \
+		for (int64_t m = 0; m < n; m += width, to += panel)                                                                              \
+			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                                   \
+				vf f[POINTS], g[POINTS];                                                                                         \
+				ISA(POINTS_AT##_##taps)(t, m + i, n, f);                                                                         \
+				ISA(POINTS_AT##_##taps)(t + 1, m + i, n, g);                                                                     \
+				UNROLL for (int u = 0; u < POINTS; u++)                                                                          \
+					*(vu *)(to + u * all + i) = PAIR(f[u], g[u]);                                                            \
+			}                                                                                                                        \
+	}
+#define FACTOR_ROWS(taps)                                                     \
+	FACTOR_ROW(taps)                                                      \
+	FACTOR_PAIRS(, factor_pairs, taps, points, ISA(paired_values))        \
+	FACTOR_PAIRS(, factor_narrow, taps, narrow_points, ISA(paired_values))
 FACTOR_ROWS(2)
-FACTOR_ROWS(4)
-typedef void (*ISA(factor_row))(const ISA(corners) *, float, int64_t, int64_t, int64_t, float *);
-#define EACH(name) {ISA(name##_1), ISA(name##_2), ISA(name##_4)}
+FACTOR_ROWS(3)
+typedef void (*ISA(factor_row))(const ISA(positions) *, int64_t, int64_t, int64_t, float *, int64_t);
+#define EACH(name) {ISA(name##_2), ISA(name##_3)}
 #if defined(SET_AVX512)
-#define VDP_FACTORS(many)                                                                        \
-	FACTOR_PAIRS(BF16_TARGET, vdp_pairs, many, WHOLE_FLOATS, FIRST_FLOATS, vdp_paired_values) \
-	FACTOR_PAIRS(BF16_TARGET, vdp_narrow, many, WHOLE_HALVES, FIRST_HALVES, vdp_paired_values)
-VDP_FACTORS(1)
+#define VDP_FACTORS(taps)                                                            \
+	FACTOR_PAIRS(BF16_TARGET, vdp_pairs, taps, points, vdp_paired_values)        \
+	FACTOR_PAIRS(BF16_TARGET, vdp_narrow, taps, narrow_points, vdp_paired_values)
 VDP_FACTORS(2)
-VDP_FACTORS(4)
+VDP_FACTORS(3)
 #endif
 
-// The function that writes a factor with so many corners.
-static inline ISA(factor_row) ISA(factor_row_of)(int64_t half, int64_t narrow, int64_t corners)
+// The function that writes factors of so many taps.
+static inline ISA(factor_row) ISA(factor_row_of)(int64_t half, int64_t narrow, int64_t taps)
 {
-	static const ISA(factor_row) rows[3][3] = {EACH(factor_row), EACH(factor_pairs), EACH(factor_narrow)};
+	static const ISA(factor_row) rows[3][2] = {EACH(factor_row), EACH(factor_pairs), EACH(factor_narrow)};
 #if defined(SET_AVX512)
-	static const ISA(factor_row) vdps[2][3] = {EACH(vdp_pairs), EACH(vdp_narrow)};
+	static const ISA(factor_row) vdps[2][2] = {EACH(vdp_pairs), EACH(vdp_narrow)};
 	if (half == HALF_AVX512)
-		return vdps[narrow][corners / 2];
+		return vdps[narrow][taps - 2];
 #endif
-	return rows[half ? 1 + narrow : 0][corners / 2];
+	return rows[half ? 1 + narrow : 0][taps - 2];
 }
 
-// Stages a factor of tiles [t0, t1) and channels [n0, n1) in panels, whose tiles, or pairs of them, are pitch words apart. zeros holds as many zeros as
-// there are channels.
-static void ISA(stage_factor)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
-	const int64_t *factor, const int64_t *pair, int64_t width, int64_t pitch, int64_t panel, const float *zeros, float *to)
+// What a part stages at a time: the factors of some tiles. They are the rows of the result's tiles, in one panel whose pitch spreads them over the sets of
+// a cache, or their columns, in panels.
+typedef struct {
+	int64_t n, width, pitch, panel, all; // channels, those of a panel; distances of words, panels and points
+} ISA(factors);
+
+static ISA(factors) ISA(factors_in)(int64_t n, int64_t words, int64_t rows)
 {
-	// A factor's corners are those of one line or two, and of one position of each or two.
-	int64_t dy = o->other[0][factor[0]], dx = o->other[1][factor[1]], lines = dy ? 2 : 1, positions = dx ? 2 : 1, ready = 0, unit = UNIT(q);
-	ISA(factor_row) write = ISA(factor_row_of)(q->half, o->narrow, lines * positions);
-	ISA(corners) tile[2];
+	ISA(factors) f = {.n = n, .width = COLS, .pitch = COLS, .panel = words * COLS, .all = (n + COLS - 1) / COLS * words * COLS};
+	if (rows)
+		f.width = n, f.pitch = ISA(aligned)(n) + 4, f.all = ISA(aligned)(words * f.pitch + VL);
+	return f;
+}
+
+// Stages the factors of tiles [t0, t1) and channels from n0 on. zeros holds as many zeros as there are channels.
+static void ISA(stage_factors)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, const int64_t *pair,
+	const ISA(factors) *f, const float *zeros, float *to)
+{
+	int64_t ready = 0, unit = UNIT(q), taps = o->taps;
+	ISA(factor_row) write = ISA(factor_row_of)(q->half, o->narrow, taps);
+	ISA(positions) tile[2];
 	for (int64_t t = t0; t < t1;) {
-		int64_t l = t / q->w, j = t % q->w, end = t1 - t < q->w - j ? j + t1 - t : q->w, y = o->first[0][factor[0]][pair[0]] + l % q->h * o->step[0];
+		int64_t l = t / q->w, j = t % q->w, end = t1 - t < q->w - j ? j + t1 - t : q->w, y = o->first[0][pair[0]] + l % q->h * o->step[0];
 		const float *image = ISA(element)(x, l / q->h * o->batch + n0, o->narrow);
 		for (t += end - j; j < end; j++) {
-			int64_t z = o->first[1][factor[1]][pair[1]] + j * o->step[1], corners = 0;
-			for (int64_t i = 0; i < lines; i++)
-				for (int64_t k = 0; k < positions; k++) {
-					int64_t line = y + i * dy, at = z + k * dx;
+			int64_t z = o->first[1][pair[1]] + j * o->step[1];
+			for (int64_t i = 0; i < taps; i++)
+				for (int64_t k = 0; k < taps; k++) {
+					int64_t line = y + i * o->apart[0], at = z + k * o->apart[1];
 					int in = line >= 0 && line < o->extent[0] && at >= 0 && at < o->extent[1];
-					tile[ready].corner[corners++] = in ? ISA(element)(image, line * o->stride[0] + at * o->stride[1], o->narrow) : zeros;
+					tile[ready].at[i * taps + k] = in ? ISA(element)(image, line * o->stride[0] + at * o->stride[1], o->narrow) : zeros;
 				}
 			if (++ready == unit) {
-				write(tile, o->sign, n1 - n0, width, panel, to);
-				to += pitch, ready = 0;
+				write(tile, f->n, f->width, f->panel, to, f->all);
+				to += f->pitch, ready = 0;
 			}
 		}
 	}
 	if (ready > 0) {
-		tile[1] = (ISA(corners)){{zeros, zeros, zeros, zeros}};
-		write(tile, o->sign, n1 - n0, width, panel, to);
+		for (int i = 0; i < FACTORS * FACTORS; i++)
+			tile[1].at[i] = zeros;
+		write(tile, f->n, f->width, f->panel, to, f->all);
 	}
 }
 
-// The layout of what a part stages: the operand with the rows of tiles of the result as one panel, whose pitch spreads it over the sets of a cache, and
-// the one with their columns in panels.
+// The sizes of what a part stages.
 typedef struct {
-	int64_t rows, cols, height, words, pitch, cpanel, zeros; // words of tiles, or of pairs of them
+	int64_t words, channels; // words of tiles, or of pairs of them; channels of x
+	int64_t zeros, v, x;     // floats
 } ISA(gradient_layout);
 
 static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, const gradient_part *p)
 {
 	int64_t i = p->i1 - p->i0, j = p->j1 - p->j0, words = (p->t1 - p->t0 + UNIT(q) - 1) / UNIT(q);
-	ISA(gradient_layout) l = {.rows = q->swapped ? j : i, .cols = q->swapped ? i : j, .words = words < TILES ? words : TILES};
-	l.height = ISA(height)(l.rows);
-	l.pitch = ISA(aligned)(l.rows) + 4, l.cpanel = l.words * COLS, l.zeros = ISA(aligned)(i > j ? i : j);
+	ISA(gradient_layout) l = {.words = words < TILES ? words : TILES, .channels = i < STAGED ? i : STAGED};
+	l.zeros = ISA(aligned)(i > j ? i : j);
+	l.v = POINTS * ISA(factors_in)(j, l.words, q->swapped).all, l.x = POINTS * ISA(factors_in)(l.channels, l.words, !q->swapped).all;
 	return l;
 }
 
 static int64_t ISA(gradient_floats)(const minimal_gradient *q, const gradient_part *p)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	return l.zeros + ISA(aligned)(l.words * l.pitch + VL) + (l.cols + COLS - 1) / COLS * l.cpanel;
+	return l.zeros + l.v + l.x + POINTS * SUMMED * COLS;
 }
 
-// Adds the products of staged factors to the taps that contain them.
-static void ISA(gradient_products)(const minimal_gradient *q, const ISA(gradient_layout) *l, int64_t words, const int64_t *factor, float *y, int add,
-	const float *rows, const float *cols)
+// Adds the products of staged factors to the four taps of a pair, some tiles of a panel at a time.
+static void ISA(gradient_products)(const minimal_gradient *q, int64_t words, const ISA(factors) *a, const float *rows, const ISA(factors) *b,
+	const float *cols, float *y, int add, float *sums)
 {
 	const run r = {0, 0, words, 0, 0, 0};
-	for (int64_t j = 0; j < l->cols; j += COLS)
-		for (int64_t i = 0; i < l->rows; i += l->height) {
-			int64_t height = l->rows - i < l->height ? l->rows - i : l->height, width = l->cols - j < COLS ? l->cols - j : COLS;
-			const float *a = rows + i, *b = cols + j / COLS * l->cpanel;
-			float __attribute__((aligned(64))) sum[ROWS * COLS];
-			ISA(correlation_tile)(q->half, &r, 1, a, height, l->pitch, b, COLS, COLS, sum, COLS, 0);
-			for (int64_t dy = factor[0] == HIGH_TAP; dy <= (factor[0] != LOW_TAP); dy++)
-				for (int64_t dx = factor[1] == HIGH_TAP; dx <= (factor[1] != LOW_TAP); dx++) {
+	int64_t high = ISA(height)(a->n), group = SUMMED / ROWS * high, all = group * COLS;
+	for (int64_t j = 0; j < b->n; j += COLS)
+		for (int64_t i = 0; i < a->n; i += group) {
+			int64_t height = a->n - i < group ? a->n - i : group, width = b->n - j < COLS ? b->n - j : COLS;
+			for (int64_t k = 0; add && k < height; k++)
+				for (int64_t d = 0; d < 4; d++)
+					for (int64_t m = 0; m < COLS; m += 16)
+						__builtin_prefetch(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + (i + k) * q->srow + j + m, 1, 2);
+			for (int64_t u = 0; u < POINTS; u++)
+				for (int64_t k = 0; k < height; k += high)
+					ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, height - k < high ? height - k : high, a->pitch,
+						cols + u * b->all + j / COLS * b->panel, COLS, COLS, sums + (u * group + k) * COLS, COLS, 0);
+			for (int64_t dy = 0; dy < 2; dy++)
+				for (int64_t dx = 0; dx < 2; dx++) {
 					float *to = y + dy * q->apart[0] + dx * q->apart[1] + i * q->srow + j;
-					for (int64_t k = 0; k < height; k++)
-						ISA(store_row)(to + k * q->srow, sum + k * COLS, width, add);
+					for (int64_t k = 0; k < height; k++, to += q->srow)
+						for (int64_t m = 0; m < width; m += VL) {
+							const float *s = sums + k * COLS + m;
+#define SUM(u, w) *(const vf *)(s + ((u) * FACTORS + (w)) * all)
+							vf sum = (SUM(MIDDLE, MIDDLE) + SUM(MIDDLE, LOW_TAP + dx)) + (SUM(LOW_TAP + dy, MIDDLE) + SUM(LOW_TAP + dy, LOW_TAP + dx));
+#undef SUM
+							ISA(store_row)(to + m, (const float *)&sum, width - m < VL ? width - m : VL, add);
+						}
 				}
 		}
 }
@@ -415,25 +461,29 @@ static void ISA(gradient_products)(const minimal_gradient *q, const ISA(gradient
 static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	float *rows = room + l.zeros, *cols = rows + ISA(aligned)(l.words * l.pitch + VL);
+	float *vs = room + l.zeros, *xs = vs + l.v, *sums = xs + l.x;
+	ISA(factors) fv = ISA(factors_in)(p->j1 - p->j0, l.words, q->swapped);
+	int64_t block = UNIT(q) * TILES;
 	memset(room, 0, 4 * l.zeros);
-	y += q->swapped ? p->j0 * q->srow + p->i0 : p->i0 * q->srow + p->j0;
-	for (int64_t t = p->t0; t < p->t1; t += UNIT(q) * TILES) {
-		int64_t end = t + UNIT(q) * TILES < p->t1 ? t + UNIT(q) * TILES : p->t1, words = (end - t + UNIT(q) - 1) / UNIT(q);
-		for (int64_t u = 0; u < POINTS; u++) {
-			const int64_t factor[2] = {u / FACTORS, u % FACTORS}, none[2] = {0, 0};
-			ISA(stage_factor)(q, &q->v, v, t, end, p->j0, p->j1, factor, none, q->swapped ? l.rows : COLS, q->swapped ? l.pitch : COLS, l.cpanel,
-				room, q->swapped ? rows : cols);
-			for (int64_t k = p->pair0; k < p->pair1; k++) {
-				const int64_t pair[2] = {k / q->pairs[1], k % q->pairs[1]};
-				ISA(stage_factor)(q, &q->x, x, t, end, p->i0, p->i1, factor, pair, q->swapped ? COLS : l.rows, q->swapped ? COLS : l.pitch, l.cpanel,
-					room, q->swapped ? cols : rows);
-				ISA(gradient_products)(q, &l, words, factor, y + pair[0] * q->tap[0] + pair[1] * q->tap[1], t > p->t0 || u > 0, rows, cols);
+	for (int64_t t = p->t0; t < p->t1; t += block) {
+		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q);
+		ISA(stage_factors)(q, &q->v, v, t, end, p->j0, (const int64_t[2]){0}, &fv, room, vs);
+		for (int64_t k = p->pair0; k < p->pair1; k++) {
+			const int64_t pair[2] = {k / q->pairs[1], k % q->pairs[1]};
+			for (int64_t i = p->i0; i < p->i1; i += STAGED) {
+				ISA(factors) fx = ISA(factors_in)(p->i1 - i < STAGED ? p->i1 - i : STAGED, l.words, !q->swapped);
+				float *to = y + pair[0] * q->tap[0] + pair[1] * q->tap[1] + (q->swapped ? p->j0 * q->srow + i : i * q->srow + p->j0);
+				ISA(stage_factors)(q, &q->x, x, t, end, i, pair, &fx, room, xs);
+				if (q->swapped)
+					ISA(gradient_products)(q, words, &fv, vs, &fx, xs, to, t > p->t0, sums);
+				else
+					ISA(gradient_products)(q, words, &fx, xs, &fv, vs, to, t > p->t0, sums);
 			}
 		}
 	}
 }
 
+#undef POINTS_OF
 #undef GROUP
 #undef RUNS_SUM
 #undef NO_FETCH
@@ -453,10 +503,6 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 #undef MINIMAL_VDPS
 #undef BOTH
 #undef HALF_FACTORS
-#undef SUM_1
-#undef SUM_2
-#undef SUM_4
-#undef LOAD_CORNERS
 #undef FACTOR_ROW
 #undef FACTOR_PAIRS
 #undef WHOLE_FLOATS
