@@ -37,9 +37,14 @@ func (c *benchCommand) Run(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	cfg.Batch, cfg.Engine, cfg.Precision, cfg.StepsPerCall = c.Batch, c.Engine, c.Precision, c.PerCall
-	if err := cfg.Set("resident", c.Resident); err != nil {
-		return err
+	cfg.Batch, cfg.Engine, cfg.StepsPerCall = c.Batch, c.Engine, c.PerCall
+	if c.Simulate > 0 && c.Precision == model.TF32 {
+		c.Precision = model.Float32 // bf16x3 is not simulated
+	}
+	for name, value := range map[string]string{"precision": c.Precision, "resident": c.Resident} {
+		if err := cfg.Set(name, value); err != nil {
+			return err
+		}
 	}
 	bad := cfg.Validate()
 	if bad == nil {

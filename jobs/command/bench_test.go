@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"slotscope/model"
 	"slotscope/model/bench"
 )
 
 func TestBenchFeedsAsTold(t *testing.T) {
 	code, out, errs := called(t, "bench", "train", "--batch", "2", "--seconds", "0.05", "--engine", "cpu", "--steps-per-call", "2", "--resident", "always", "--json")
 	var r bench.Result
-	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || r.StepsPerCall != 2 || !r.Resident {
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || r.StepsPerCall != 2 || !r.Resident || r.Precision != model.Float32 && r.Precision != model.BF16x3 {
 		t.Errorf("%d, %v: %s%s", code, err, out, errs)
 	}
 	if code, out, errs := called(t, "bench", "train", "--steps-per-call", "65"); code == 0 || !strings.Contains(out+errs, "65 is above the maximum 64") {

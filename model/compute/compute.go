@@ -48,20 +48,25 @@ func Open(name string) (*Engine, error) { return OpenFor(model.Config{Engine: na
 
 // OpenFor is like Open for a run: with its engine, its precision of products and, if asked for, deterministic results. A GPU is configured for it. On the CPU engine, graphs
 // request BF16 themselves. BF16x3 is a model.Invalid on other engines, or if float32 products are faster on this machine.
-func OpenFor(c model.Config) (*Engine, error) { return opened(c, false) }
+func OpenFor(c model.Config) (*Engine, error) { return opened(c, nil) }
 
 // OpenToTrain is like OpenFor for a run that trains: if its precision is not set, the CPU engine computes products in BF16x3 where that is faster than
 // float32. The errors are within the tolerance for float32 except those of second differences, so Tripod is trained in float32.
 // The products that BF16 leaves in float32 are computed in the same way.
-func OpenToTrain(c model.Config) (*Engine, error) { return opened(c, true) }
+func OpenToTrain(c model.Config) (*Engine, error) { return OpenToResume(c, "") }
 
-func opened(c model.Config, training bool) (*Engine, error) {
+// OpenToResume is like OpenToTrain for a run that has been trained in the precision before, "" if it has not: products in float32 stay so, since the
+// choice depends on a measurement. Why says if those in BF16x3 cannot.
+func OpenToResume(c model.Config, before string) (*Engine, error) { return opened(c, &before) }
+
+// opened opens an engine, to train unless before is nil.
+func opened(c model.Config, before *string) (*Engine, error) {
 	if c.Precision == model.BF16x3 {
 		if why, used := cpu.BF16x3(); !used {
 			return nil, model.Invalid{"precision": "bf16x3 is not faster on this machine; choose float32. " + why}
 		}
 	}
-	e, err := openNamed(c, training)
+	e, err := openNamed(c, before)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +80,12 @@ func opened(c model.Config, training bool) (*Engine, error) {
 	return e, nil
 }
 
-func openNamed(c model.Config, training bool) (*Engine, error) {
+func openNamed(c model.Config, before *string) (*Engine, error) {
 	switch c.Engine {
 	case "auto", "":
-		return auto(here(context.Background()), c, training)
+		return auto(here(context.Background()), c, before)
 	case "cpu":
-		return openCPU("The CPU engine was requested", c, training)
+		return openCPU("The CPU engine was requested", c, before)
 	case "go":
 		return openGo()
 	case "xla:cpu":
@@ -92,9 +97,9 @@ func openNamed(c model.Config, training bool) (*Engine, error) {
 }
 
 // auto tries the detected GPU, then the CPU engine.
-func auto(found Report, c model.Config, training bool) (*Engine, error) {
+func auto(found Report, c model.Config, before *string) (*Engine, error) {
 	if missing := found.missing(); missing != "" {
-		e, err := openCPU(upper(missing), c, training)
+		e, err := openCPU(upper(missing), c, before)
 		if err == nil {
 			e.Why += found.hint()
 		}
@@ -104,20 +109,24 @@ func auto(found Report, c model.Config, training bool) (*Engine, error) {
 	if err == nil {
 		return e, nil
 	}
-	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), c, training)
+	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it (%s)", firstLine(err)), c, before)
 }
 
-func openCPU(because string, c model.Config, training bool) (*Engine, error) {
+func openCPU(because string, c model.Config, before *string) (*Engine, error) {
 	config, kernels, precision := "", "", ""
 	if c.Precision == model.BF16 {
 		kernels = " " + cpu.BF16()
 	}
-	if c.Precision == model.BF16x3 || training && (c.Precision == model.BF16 || c.Precision == "" && c.Model != "tripod") {
-		if why, used := cpu.BF16x3(); used {
+	if chooses := c.Precision == "" && before != nil && *before != model.Float32 && c.Model != "tripod"; chooses || c.Precision == model.BF16x3 || before != nil && c.Precision == model.BF16 {
+		why, used := cpu.BF16x3()
+		switch {
+		case used:
 			config, kernels = ","+cpu.SplitProducts, kernels+" "+why
-			if c.Precision == "" {
+			if chooses {
 				precision = model.BF16x3
 			}
+		case chooses && *before == model.BF16x3:
+			kernels += " Until now, products of this run were computed in bf16x3, which is not faster here; now they are in float32. " + why
 		}
 	}
 	b, err := cpu.New(config)

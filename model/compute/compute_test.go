@@ -85,6 +85,33 @@ func TestOpenToTrain(t *testing.T) {
 	}
 }
 
+// TestOpenToResume: products that were in float32 stay so, and a run learns why those in bf16x3 do not.
+func TestOpenToResume(t *testing.T) {
+	c := model.Config{Engine: "cpu"}
+	if _, used := cpu.BF16x3(); !used {
+		e, err := OpenToResume(c, model.BF16x3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Finalize()
+		if e.Precision != model.Float32 || !strings.Contains(e.Why, "now they are in float32") {
+			t.Errorf("%q, %s", e.Precision, e.Why)
+		}
+	}
+	undo, _ := kernel.ForceHalf("plain C") // so that bf16x3 is available here
+	defer undo()
+	for before, want := range map[string]string{"": model.BF16x3, model.Float32: model.Float32, model.BF16x3: model.BF16x3, model.TF32: model.BF16x3} {
+		e, err := OpenToResume(c, before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Finalize()
+		if e.Precision != want || strings.Contains(e.Why, "bf16x3") != (want == model.BF16x3) || strings.Contains(e.Why, "Until now") {
+			t.Errorf("after %q: %q, %s", before, e.Precision, e.Why)
+		}
+	}
+}
+
 // TestOpenForBF16x3: bf16x3 is allowed only on the CPU engine, and only if it is faster.
 func TestOpenForBF16x3(t *testing.T) {
 	var bad model.Invalid
@@ -175,7 +202,7 @@ var card = gpu.GPU{UUID: "GPU-1", Name: "NVIDIA L40S", Driver: "580.65.06"}
 func TestBrokenPluginFallsBackToTheCPU(t *testing.T) {
 	bare(t)
 	plugin := touch(t, filepath.Join(t.TempDir(), "pjrt_c_api_cuda_plugin.so"))
-	e, err := auto(Report{GPUs: []gpu.GPU{card}, Plugin: gpu.Plugin{Path: plugin, Data: "/data"}}, model.Config{}, false)
+	e, err := auto(Report{GPUs: []gpu.GPU{card}, Plugin: gpu.Plugin{Path: plugin, Data: "/data"}}, model.Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 func Look(ctx context.Context) Report {
 	r := here(ctx)
 	if missing := r.missing(); missing != "" {
-		e, err := openCPU(upper(missing), model.Config{}, false)
+		e, err := openCPU(upper(missing), model.Config{}, nil)
 		if err != nil {
 			r.Engine, r.Why = "none", err.Error()
 			return r

@@ -180,3 +180,27 @@ func TestScoresSayThePrecision(t *testing.T) {
 		t.Errorf("on a GPU %q", got)
 	}
 }
+
+// TestResumedPrecision: a run that began in float32 does not go on in bf16x3 where that is found to be faster.
+func TestResumedPrecision(t *testing.T) {
+	cfg := little(t, "qlae")
+	f := create(t, cfg)
+	for attempt, steps := range []int{2, 4} {
+		cfg.Steps = steps
+		if err := f.SetConfig(cfg); err != nil {
+			t.Fatal(err)
+		}
+		available := "float32"
+		if attempt > 0 {
+			available = "plain C"
+		}
+		undo, _ := kernel.ForceHalf(available)
+		defer undo()
+		if err := runIn(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := f.Status(); err != nil || s.Precision != model.Float32 || s.Attempt != attempt+1 {
+			t.Errorf("attempt %d in %s, %v", s.Attempt, s.Precision, err)
+		}
+	}
+}

@@ -129,7 +129,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.sampler, err = data.NewSampler(s.cfg.Seed, s.cfg.Batch, info.Len); err != nil {
 		return err
 	}
-	if s.engine, err = compute.OpenToTrain(s.cfg); err != nil {
+	if s.engine, err = compute.OpenToResume(s.cfg, s.status.Precision); err != nil {
 		return fmt.Errorf("opening engine %q: %w", s.cfg.Engine, err)
 	}
 	s.status.Engine, s.status.EngineWhy, s.status.Precision = s.engine.Name, s.engine.Why, s.engine.Precision
