@@ -56,7 +56,7 @@ func OpenFor(c model.Config) (*Engine, error) { return opened(c, nil) }
 func OpenToTrain(c model.Config) (*Engine, error) { return OpenToResume(c, "") }
 
 // OpenToResume is like OpenToTrain for a run that has been trained in the precision before, "" if it has not: products in float32 stay so, since the
-// choice depends on a measurement. Why says if those in BF16x3 cannot.
+// choice depends on a measurement. Why names the reason if those in BF16x3 cannot.
 func OpenToResume(c model.Config, before string) (*Engine, error) { return opened(c, &before) }
 
 // opened opens an engine, to train unless before is nil.

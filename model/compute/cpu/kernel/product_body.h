@@ -657,7 +657,7 @@ static inline void ISA(store_first)(float *p, vf v, int64_t n)
 #if defined(SET_AVX512)
 	_mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
 #elif defined(SET_AVX2)
-	if (n == VL) // AMD's processors up to Zen 3 take 12 cycles for the instruction below
+	if (n == VL) // the instruction below takes many times as long on Zen 3
 		*(vf *)p = v;
 	else
 		_mm256_maskstore_ps(p, _mm256_loadu_si256((const __m256i *)(ISA(first) + 8 - n)), (__m256)v);
