@@ -117,7 +117,9 @@ func openCPU(because string, c model.Config, before *string) (*Engine, error) {
 	if c.Precision == model.BF16 {
 		kernels = " " + cpu.BF16()
 	}
-	if chooses := c.Precision == "" && before != nil && *before != model.Float32 && c.Model != "tripod"; chooses || c.Precision == model.BF16x3 || before != nil && c.Precision == model.BF16 {
+	training := before != nil
+	chooses := training && c.Precision == "" && *before != model.Float32 && c.Model != "tripod"
+	if chooses || training && c.Precision == model.BF16 || c.Precision == model.BF16x3 {
 		why, used := cpu.BF16x3()
 		switch {
 		case used:

@@ -98,8 +98,8 @@ typedef struct {
 	int64_t y[FACTORS][MAX_PAIRS], x[FACTORS][MAX_PAIRS];
 } minimal_class;
 
-// An operand of a gradient by minimal filtering, of images with adjacent channels: how tiles read it in each dimension (0: lines, 1: columns), taps
-// positions from first[pair] on that are apart. Positions outside the image are zero.
+// An operand of a gradient by minimal filtering, of images with adjacent channels: how tiles read it in each dimension d (0: lines, 1: columns):
+// so many taps, apart[d] positions from each other, from first[d][pair] on. Positions outside the image are zero.
 typedef struct {
 	int64_t extent[2], stride[2], batch, n; // n channels
 	int64_t step[2];                        // positions between tiles

@@ -24,7 +24,7 @@ type gradient struct {
 var gradientChannels = 32
 
 const (
-	// gradientRows and gradientColumns limit the channels of a part, so that its part of the result stays in the L2 cache.
+	// gradientRows and gradientColumns limit the channels of a part, so that its part of the result stays in the caches.
 	gradientRows, gradientColumns = 128, 256
 	// leastChannels and leastTiles are the smallest numbers of channels and of tiles to which blocks are divided for more threads.
 	leastChannels, leastTiles = 32, 64
