@@ -544,7 +544,7 @@ func checkMinimalGradient(t *testing.T, p *Pool, o Operands) {
 	untilSome(t, "no gradient was computed by minimal filtering", func(t *rapid.T) int {
 		pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
 		s := nhwc(1, 8, 1, 1, 4, 2, 1)
-		s.Batch, s.InChannels, s.OutChannels = pick("images", 1, 2, 5, 20), pick("channels", 1, 3, 16, 20, 33, 70), pick("output channels", 1, 5, 16, 40, 64, 130)
+		s.Batch, s.InChannels, s.OutChannels = pick("images", 1, 2, 5, 20), pick("channels", 1, 3, 16, 20, 33, 70, 140), pick("output channels", 1, 5, 16, 40, 64, 130)
 		for d := range 2 {
 			outputs := 2 * rapid.IntRange(1, 7).Draw(t, "outputs")
 			low, high := rapid.IntRange(0, 2).Draw(t, "low"), rapid.IntRange(0, 2).Draw(t, "high")
