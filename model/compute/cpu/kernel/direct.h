@@ -7,6 +7,9 @@
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10, FACTOR_K = 32 };
 
+// A convolution by minimal filtering computes TALL tiles and PANELS panels of columns at a time, with SUMS sums of products each.
+enum { TALL = 64, PANELS = 4, SUMS = 5 };
+
 // A gradient by minimal filtering stages the factors of TILES words and STAGED channels of x at a time, and sums over them for SUMMED rows of a panel, before
 // it adds the sums to taps.
 enum { TILES = 128, STAGED = 64, SUMMED = 24 };
@@ -157,10 +160,11 @@ void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_
 void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units);
 
 // stage_planes stages images [i0, i1) of an extent, whose lines [l0, l1) are those of tiles; room holds planes_floats, and line
-// two lines of the staging. convolve_minimal computes the extent's classes [w0, w1) from the planes.
+// two lines of the staging. convolve_minimal computes the extent's classes [w0, w1) from the planes; sums holds minimal_floats.
 int64_t planes_floats(const minimal *q, const extent *e);
 void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line);
-void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y);
+int64_t minimal_floats(const minimal *q, const extent *e);
+void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums);
 
 // pack_minimal packs panel p of a class's kernel for each point; room holds 4 * FACTOR_K * tile_cols() floats.
 void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room);

@@ -7,6 +7,8 @@ package kernel
 #cgo nocallback stage_planes
 #cgo noescape planes_floats
 #cgo nocallback planes_floats
+#cgo noescape minimal_floats
+#cgo nocallback minimal_floats
 #cgo noescape pack_minimal
 #cgo nocallback pack_minimal
 #include "direct.h"
@@ -140,7 +142,7 @@ func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
 const pointPad = 64
 
 // minimalTask is a running convolution by minimal filtering. Either the whole kernel is packed first, and units of tiles stage their planes, or all planes
-// are staged first, and units of a class and a panel pack theirs, so that what is larger stays in a cache.
+// are staged first, and units of a class and some panels pack theirs, so that what is larger stays in a cache.
 type minimalTask struct {
 	*minimal
 	pool                *Pool
@@ -196,13 +198,16 @@ func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 	return t
 }
 
-// runPanels stages all planes first.
+// runPanels stages all planes first. Units are pairs of panels, which read the planes together, unless threads need more units.
 func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 	t, e := w.task(p, x, kernel, y), w.all()
 	t.planes, t.first = p.scratch.get(int(C.planes_floats(&w.q, &e))), true
 	p.run(w.batch, 1, t)
-	t.first = false
-	units := len(w.classes) * t.panels
+	t.first, t.group = false, t.panels
+	if pairs := (t.panels + 1) / 2; len(w.classes)*pairs >= p.threads*chunksPerThread {
+		t.group = pairs
+	}
+	units := len(w.classes) * t.group
 	p.runChunks(units, units, t)
 	t.end()
 }
@@ -269,7 +274,8 @@ func (t *minimalTask) do(lo, hi int) {
 			e := t.all()
 			t.stage(&e, i, i+1, t.planes)
 		case t.planes != nil:
-			t.panel(i/t.panels, i%t.panels)
+			class, group := i/t.group, i%t.group
+			t.columns(class, t.panels*group/t.group, t.panels*(group+1)/t.group)
 		case t.first:
 			v := &t.classes[i/t.panels]
 			t.pack(i/t.panels, i%t.panels, t.packed.data[int(v.b)+i%t.panels*int(v.panel):])
@@ -296,8 +302,14 @@ func (t *minimalTask) tiles(e C.extent) {
 	e.w1 = C.int64_t(len(t.classes))
 	planes := t.pool.scratch.get(int(C.planes_floats(&t.q, &e)))
 	t.stage(&e, int(e.i0), int(e.i1), planes)
-	C.convolve_minimal(&t.q, unsafe.SliceData(t.classes), &e, floats(planes.data), floats(t.packed.data), floats(t.y))
+	t.multiply(t.classes, &e, planes.data, t.packed.data)
 	t.pool.scratch.put(planes)
+}
+
+func (t *minimalTask) multiply(classes []C.minimal_class, e *C.extent, planes, kernel []float32) {
+	sums := t.pool.scratch.get(int(C.minimal_floats(&t.q, e)))
+	C.convolve_minimal(&t.q, unsafe.SliceData(classes), e, floats(planes), floats(kernel), floats(t.y), floats(sums.data))
+	t.pool.scratch.put(sums)
 }
 
 func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
@@ -306,14 +318,16 @@ func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
 	t.pool.scratch.put(line)
 }
 
-// panel computes a panel of a class for all images, with the staged planes.
-func (t *minimalTask) panel(class, panel int) {
+// columns computes panels [lo, hi) of a class for all images, with the staged planes.
+func (t *minimalTask) columns(class, lo, hi int) {
 	v, e := t.classes[class], t.all()
-	room := t.pool.scratch.get(int(v.panel))
-	t.pack(class, panel, room.data)
-	e.w1, e.p0, e.p1 = 1, C.int64_t(panel), C.int64_t(panel+1)
-	v.b, v.panel = 0, 0
-	C.convolve_minimal(&t.q, &v, &e, floats(t.planes.data), floats(room.data), floats(t.y))
+	room := t.pool.scratch.get((hi - lo) * int(v.panel))
+	for p := lo; p < hi; p++ {
+		t.pack(class, p, room.data[(p-lo)*int(v.panel):])
+	}
+	e.w1, e.p0, e.p1 = 1, C.int64_t(lo), C.int64_t(hi)
+	v.b = -C.int64_t(lo) * v.panel
+	t.multiply([]C.minimal_class{v}, &e, t.planes.data, room.data)
 	t.pool.scratch.put(room)
 }
 

@@ -93,8 +93,11 @@ static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int
 // ---- tiles ----
 
 // acc[i][j] = sum over runs and t of a[i * ar + r->a + t] b[r->b + t * COLS + j*VL..], plus more and also, which have a tile's layout, where they are
-// not null. Added in registers, they cost 2 to 5% less time than with direct tiles that store their sums.
+// not null. Added in registers, they cost 2 to 5% less time than with direct tiles that store their sums. Each step fetches a little of the following
+// rows of a.
 #define ADJACENT(i) a + i * ar + r->a
+#define ROWS_OF(acc) ((int64_t)(sizeof(acc) / sizeof *(acc)))
+#define FOLLOWING(vectors) __builtin_prefetch(a + r->a + ROWS_OF(acc) * ar + (r->n - k) * ROWS_OF(acc));
 #define ADD(rows, vectors, f)                                    \
 	if (f)                                                   \
 		UNROLL for (int i = 0; i < rows; i++)            \
@@ -105,7 +108,7 @@ static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int
 		const float *more, const float *also, float *c, const int64_t *row)                                               \
 	{                                                                                                                         \
 		const int64_t ak = 1, bk = COLS;                                                                                  \
-		RUNS_SUM(rows, vectors, ADJACENT, NO_FETCH, V, LOAD, TIMES)                                                       \
+		RUNS_SUM(rows, vectors, ADJACENT, FOLLOWING, V, LOAD, TIMES)                                                      \
 		ADD(rows, vectors, more)                                                                                          \
 		ADD(rows, vectors, also)                                                                                          \
 		UNROLL for (int i = 0; i < rows; i++)                                                                             \
@@ -154,45 +157,57 @@ static inline ISA(minimal_tile) ISA(minimal_tile_of)(int64_t half, int64_t rows,
 	return (half ? ISA(minimal_halves_tiles) : ISA(minimal_tiles))[rows - 1][vectors - 1];
 }
 
-// Computes one panel of columns of a class.
-static void ISA(minimal_panel)(const minimal *q, const minimal_class *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
+// The products of points in the order in which outputs are summed: each adds the sums more and also, counted from 1, and is stored in sum to, or, if that is
+// 0, in output at of a tile.
+static const struct {
+	int8_t point, more, also, to, at;
+} ISA(steps)[POINTS] = {
+	{MIDDLE * FACTORS + MIDDLE, 0, 0, 1, 0},
+	{LOW_TAP * FACTORS + MIDDLE, 1, 0, 2, 0}, {HIGH_TAP * FACTORS + MIDDLE, 1, 0, 3, 0},
+	{MIDDLE * FACTORS + LOW_TAP, 0, 0, 4, 0}, {MIDDLE * FACTORS + HIGH_TAP, 0, 0, 5, 0},
+	{LOW_TAP * FACTORS + LOW_TAP, 2, 4, 0, 0}, {LOW_TAP * FACTORS + HIGH_TAP, 2, 5, 0, 1},
+	{HIGH_TAP * FACTORS + LOW_TAP, 3, 4, 0, 2}, {HIGH_TAP * FACTORS + HIGH_TAP, 3, 5, 0, 3},
+};
+
+// Computes the outputs of tiles [i0, i1) of all rows, and of panels [p0, p1) of a class. A point's products of all of them follow each other, so that its
+// operands stay in caches. at has the offsets of the tiles' outputs; sums has room for SUMS sums of each.
+static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_t rows, int64_t i0, int64_t i1, int64_t p0, int64_t p1,
+	const float *planes, const float *b, float *y, const int64_t *at, float *sums)
 {
-	int64_t c = q->s.c / UNIT(q), lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w;
-	int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, at[ROWS], runs = q->ypairs * q->xpairs;
-	run r[POINTS][MAX_PAIRS * MAX_PAIRS];
-	for (int64_t u = 0; u < POINTS; u++)
+	int64_t c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs, size = (i1 - i0) * COLS;
+	for (int s = 0; s < POINTS; s++) {
+		int64_t u = ISA(steps)[s].point, more = ISA(steps)[s].more, also = ISA(steps)[s].also, to = ISA(steps)[s].to;
+		run r[MAX_PAIRS * MAX_PAIRS];
 		for (int64_t ty = 0; ty < q->ypairs; ty++)
 			for (int64_t tx = 0; tx < q->xpairs; tx++) {
 				int64_t t = ty * q->xpairs + tx, z = w->y[u / FACTORS][ty] * q->xplanes + w->x[u % FACTORS][tx];
-				r[u][t] = (run){.a = z * rows * c, .b = u * q->apart + t * c * COLS, .n = c};
+				r[t] = (run){.a = z * rows * c, .b = u * q->apart + t * c * COLS, .n = c};
 			}
-	b += w->b + p * w->panel;
-	y += w->out + p * COLS;
-	for (int64_t i = 0; i < rows; i += ROWS) {
-		int64_t height = rows - i < ROWS ? rows - i : ROWS;
-		for (int64_t j = 0; j < height; j++) {
-			int64_t line = (i + j) / q->w, column = (i + j) % q->w;
-			at[j] = (e->i0 + line / lines) * q->obatch + 2 * (e->l0 + line % lines) * q->oline + 2 * column * q->ocolumn;
+		for (int64_t p = p0; p < p1; p++) {
+			int64_t vectors = q->n - p * COLS > VL ? 2 : 1, groups = (i1 - i0 + ROWS - 1) / ROWS;
+			float *sum = sums + (p - p0) * SUMS * size - size, *out = y + p * COLS + ISA(steps)[s].at / 2 * q->oline + ISA(steps)[s].at % 2 * q->ocolumn;
+			for (int64_t i = i0, height; i < i1; i += height, sum += height * COLS) {
+				height = (i1 - i + groups - 1) / groups--;
+				ISA(minimal_tile_of)(q->half, height, vectors)(r, runs, planes + i * c, c, b + (w->b + p * w->panel), more ? sum + more * size : 0,
+					also ? sum + also * size : 0, to ? sum + to * size : out, to ? ISA(flat) : at + i - i0);
+			}
 		}
-		ISA(minimal_tile) tile = ISA(minimal_tile_of)(q->half, height, cols > VL ? 2 : 1);
-		const float *x = room + i * c;
-		float __attribute__((aligned(64))) middle[ROWS * COLS], line[2][ROWS * COLS], column[2][ROWS * COLS];
-		tile(r[0], runs, x, c, b, 0, 0, middle, ISA(flat));
-		for (int64_t k = 0; k < 2; k++) {
-			tile(r[(LOW_TAP + k) * FACTORS], runs, x, c, b, middle, 0, line[k], ISA(flat));
-			tile(r[LOW_TAP + k], runs, x, c, b, 0, 0, column[k], ISA(flat));
-		}
-		for (int64_t k = 0; k < 4; k++)
-			tile(r[(LOW_TAP + k / 2) * FACTORS + LOW_TAP + k % 2], runs, x, c, b, line[k / 2], column[k % 2],
-				y + k / 2 * q->oline + k % 2 * q->ocolumn, at);
 	}
 }
 
-static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y)
+static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums)
 {
-	for (int64_t i = e->w0; i < e->w1; i++)
-		for (int64_t p = e->p0; p < e->p1; p++)
-			ISA(minimal_panel)(q, &w[i], e, p, b, y, planes);
+	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, at[TALL];
+	for (int64_t i = 0; i < rows; i += TALL) {
+		int64_t end = rows - i < TALL ? rows : i + TALL;
+		for (int64_t j = i; j < end; j++) {
+			int64_t line = j / q->w, column = j % q->w;
+			at[j - i] = (e->i0 + line / lines) * q->obatch + 2 * (e->l0 + line % lines) * q->oline + 2 * column * q->ocolumn;
+		}
+		for (int64_t v = e->w0; v < e->w1; v++)
+			for (int64_t p = e->p0; p < e->p1; p += PANELS)
+				ISA(minimal_panels)(q, &w[v], rows, i, end, p, e->p1 - p < PANELS ? e->p1 : p + PANELS, planes, b, y + w[v].out, at, sums);
+	}
 }
 
 // ---- kernels ----
@@ -494,6 +509,8 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 #undef UNIT
 #undef PLANE_ROW
 #undef ADJACENT
+#undef ROWS_OF
+#undef FOLLOWING
 #undef ADD
 #undef MINIMAL_TILE
 #undef MINIMALS

@@ -49,7 +49,7 @@ typedef struct {
 	void (*correlate_tiled)(const correlated *, const correlation_part *, const half_tiles *, const float *, const float *, float *, float *);
 	int64_t (*tiled_floats)(const correlated *, const correlation_part *);
 	void (*stage_planes)(const minimal *, const extent *, int64_t, int64_t, const float *, float *, float *);
-	void (*convolve_minimal)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *);
+	void (*convolve_minimal)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *, float *);
 	void (*pack_minimal)(const minimal *, const product *, const float *, float *, int64_t, float *);
 	int64_t (*gradient_floats)(const minimal_gradient *, const gradient_part *);
 	void (*minimal_correlate)(const minimal_gradient *, const gradient_part *, const float *, const float *, float *, float *);
@@ -189,9 +189,15 @@ void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, con
 	set->stage_planes(q, e, i0, i1, x, room, line);
 }
 
-void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y)
+int64_t minimal_floats(const minimal *q, const extent *e)
 {
-	set->convolve_minimal(q, w, e, planes, b, y);
+	int64_t rows = (e->i1 - e->i0) * (e->l1 - e->l0) * q->w, panels = e->p1 - e->p0;
+	return SUMS * (rows < TALL ? rows : TALL) * (panels < PANELS ? panels : PANELS) * set->cols;
+}
+
+void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums)
+{
+	set->convolve_minimal(q, w, e, planes, b, y, sums);
 }
 
 void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
