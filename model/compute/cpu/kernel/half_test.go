@@ -418,6 +418,7 @@ func trained(batch int) (list []namedConv) {
 			down := nhwc(batch, 2*s.In[0], s.OutChannels, s.InChannels, 4, 2, 1)
 			kernel := kernelGradient(down)
 			kernel.OutStrides.Batch, kernel.OutStrides.Channel = 1, s.OutChannels
+			down.KernelStrides.Batch, down.KernelStrides.Channel = s.KernelStrides.Channel, s.KernelStrides.Batch
 			list = append(list, namedConv{l.name + "/forward", s}, namedConv{l.name + "/input", down}, namedConv{l.name + "/kernel", kernel})
 		case !up:
 			list = append(list, namedConv{l.name + "/forward", l.spec}, namedConv{l.name + "/input", inputGradient(l.spec)}, namedConv{l.name + "/kernel", kernelGradient(l.spec)})
