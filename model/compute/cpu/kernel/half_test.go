@@ -416,10 +416,8 @@ func trained(batch int) (list []namedConv) {
 		case up && l.spec.In[0] >= 8: // the gradient of a convolution for its input
 			s := l.spec
 			down := nhwc(batch, 2*s.In[0], s.OutChannels, s.InChannels, 4, 2, 1)
-			kernel := kernelGradient(down)
-			kernel.OutStrides.Batch, kernel.OutStrides.Channel = 1, s.OutChannels
 			down.KernelStrides.Batch, down.KernelStrides.Channel = s.KernelStrides.Channel, s.KernelStrides.Batch
-			list = append(list, namedConv{l.name + "/forward", s}, namedConv{l.name + "/input", down}, namedConv{l.name + "/kernel", kernel})
+			list = append(list, namedConv{l.name + "/forward", s}, namedConv{l.name + "/input", down}, namedConv{l.name + "/kernel", kernelGradient(down)})
 		case !up:
 			list = append(list, namedConv{l.name + "/forward", l.spec}, namedConv{l.name + "/input", inputGradient(l.spec)}, namedConv{l.name + "/kernel", kernelGradient(l.spec)})
 		}
