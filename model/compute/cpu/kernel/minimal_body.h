@@ -375,17 +375,18 @@ static inline ISA(factor_row) ISA(factor_row_of)(int64_t half, int64_t narrow, i
 	return rows[half ? 1 + narrow : 0][taps - 2];
 }
 
-// What a part stages at a time: the factors of some tiles. They are the rows of the result's tiles, in one panel whose pitch spreads them over the sets of
-// a cache, or their columns, in panels.
+// What is staged at a time: the factors of some tiles. They are the rows of the result's tiles, in panels whose pitch spreads them over the sets of a cache,
+// or their columns. The points are no multiple of 4 KiB apart, since those of a vector would be in one set.
 typedef struct {
 	int64_t n, width, pitch, panel, all; // channels, those of a panel; distances of words, panels and points
 } ISA(factors);
 
 static ISA(factors) ISA(factors_in)(int64_t n, int64_t words, int64_t rows)
 {
-	ISA(factors) f = {.n = n, .width = COLS, .pitch = COLS, .panel = words * COLS, .all = (n + COLS - 1) / COLS * words * COLS};
+	ISA(factors) f = {.n = n, .width = COLS, .pitch = COLS, .panel = words * COLS};
 	if (rows)
-		f.width = n, f.pitch = ISA(aligned)(n) + 4, f.all = ISA(aligned)(words * f.pitch + VL);
+		f.width = n < STAGED ? n : STAGED, f.pitch = ISA(aligned)(f.width) + 4, f.panel = ISA(aligned)(words * f.pitch + VL);
+	f.all = (n + f.width - 1) / f.width * f.panel + 64;
 	return f;
 }
 
@@ -441,36 +442,46 @@ static int64_t ISA(gradient_floats)(const minimal_gradient *q, const gradient_pa
 	return l.zeros + l.v + l.x + POINTS * SUMMED * COLS;
 }
 
-// Adds the products of staged factors to the four taps of a pair, some tiles of a panel at a time.
+// Adds the products of n staged rows and of width columns of a panel to the four taps of a pair, some tiles at a time.
+static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const ISA(factors) *a, const float *rows, int64_t n, const ISA(factors) *b,
+	const float *cols, int64_t width, float *y, int add, float *sums)
+{
+	const run r = {0, 0, words, 0, 0, 0};
+	int64_t high = ISA(height)(n), group = SUMMED / ROWS * high, all = group * COLS;
+	for (int64_t i = 0, height; i < n; i += height, y += height * q->srow) {
+		height = n - i < group ? n - i : group;
+		for (int64_t u = 0; u < POINTS; u++) {
+			for (int64_t k = u; k < height; k += POINTS)
+				for (int64_t d = 0; d < 4; d++)
+					for (int64_t m = 0; m < COLS; m += 16)
+						__builtin_prefetch(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + k * q->srow + m, 1);
+			for (int64_t k = 0; k < height; k += high)
+				ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, height - k < high ? height - k : high, a->pitch, cols + u * b->all, COLS,
+					COLS, sums + (u * group + k) * COLS, COLS, 0);
+		}
+		for (int64_t dy = 0; dy < 2; dy++)
+			for (int64_t dx = 0; dx < 2; dx++) {
+				float *to = y + dy * q->apart[0] + dx * q->apart[1];
+				for (int64_t k = 0; k < height; k++, to += q->srow)
+					for (int64_t m = 0; m < width; m += VL) {
+						const float *s = sums + k * COLS + m;
+#define SUM(u, w) *(const vf *)(s + ((u) * FACTORS + (w)) * all)
+						vf sum = (SUM(MIDDLE, MIDDLE) + SUM(MIDDLE, LOW_TAP + dx)) + (SUM(LOW_TAP + dy, MIDDLE) + SUM(LOW_TAP + dy, LOW_TAP + dx));
+#undef SUM
+						ISA(store_row)(to + m, (const float *)&sum, width - m < VL ? width - m : VL, add);
+					}
+			}
+	}
+}
+
+// Adds the products of all staged rows and columns.
 static void ISA(gradient_products)(const minimal_gradient *q, int64_t words, const ISA(factors) *a, const float *rows, const ISA(factors) *b,
 	const float *cols, float *y, int add, float *sums)
 {
-	const run r = {0, 0, words, 0, 0, 0};
-	int64_t high = ISA(height)(a->n), group = SUMMED / ROWS * high, all = group * COLS;
-	for (int64_t j = 0; j < b->n; j += COLS)
-		for (int64_t i = 0; i < a->n; i += group) {
-			int64_t height = a->n - i < group ? a->n - i : group, width = b->n - j < COLS ? b->n - j : COLS;
-			for (int64_t k = 0; add && k < height; k++)
-				for (int64_t d = 0; d < 4; d++)
-					for (int64_t m = 0; m < COLS; m += 16)
-						__builtin_prefetch(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + (i + k) * q->srow + j + m, 1, 2);
-			for (int64_t u = 0; u < POINTS; u++)
-				for (int64_t k = 0; k < height; k += high)
-					ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, height - k < high ? height - k : high, a->pitch,
-						cols + u * b->all + j / COLS * b->panel, COLS, COLS, sums + (u * group + k) * COLS, COLS, 0);
-			for (int64_t dy = 0; dy < 2; dy++)
-				for (int64_t dx = 0; dx < 2; dx++) {
-					float *to = y + dy * q->apart[0] + dx * q->apart[1] + i * q->srow + j;
-					for (int64_t k = 0; k < height; k++, to += q->srow)
-						for (int64_t m = 0; m < width; m += VL) {
-							const float *s = sums + k * COLS + m;
-#define SUM(u, w) *(const vf *)(s + ((u) * FACTORS + (w)) * all)
-							vf sum = (SUM(MIDDLE, MIDDLE) + SUM(MIDDLE, LOW_TAP + dx)) + (SUM(LOW_TAP + dy, MIDDLE) + SUM(LOW_TAP + dy, LOW_TAP + dx));
-#undef SUM
-							ISA(store_row)(to + m, (const float *)&sum, width - m < VL ? width - m : VL, add);
-						}
-				}
-		}
+	for (int64_t from = 0; from < a->n; from += a->width, rows += a->panel)
+		for (int64_t j = 0; j < b->n; j += COLS)
+			ISA(gradient_panel)(q, words, a, rows, a->n - from < a->width ? a->n - from : a->width, b, cols + j / COLS * b->panel,
+				b->n - j < COLS ? b->n - j : COLS, y + from * q->srow + j, add, sums);
 }
 
 static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
