@@ -22,6 +22,9 @@ func TestLayouts(t *testing.T) {
 	}{
 		{Linear("l", 3, 4)[0], func(i []int) []int { return []int{i[1], i[0]} }},
 		{Linear("l", 3, 4)[1], func(i []int) []int { return i }},
+		{Linear("l", 5, 2*block+3)[0], func(i []int) []int { return []int{i[1], i[0]} }},
+		{Plain("scalar", Constant(0)), func(i []int) []int { return i }},
+		{Plain("empty", Constant(0), 2, 0), func(i []int) []int { return i }},
 		{Conv("c", 2, 3, 4), func(i []int) []int { return []int{i[3], i[2], i[0], i[1]} }},
 		{Canvas("canvas", h, w, 5), func(i []int) []int { return []int{0, i[3], i[1], i[2]} }},
 		{Plain("p", Constant(0), 2, 3), func(i []int) []int { return i }},
@@ -162,4 +165,16 @@ func execute(t *testing.T, f func(x *Node) []*Node, x []float32) (flat [][]float
 		flat = append(flat, tensors.MustCopyFlatData[float32](o))
 	}
 	return flat
+}
+
+func BenchmarkFromTorch(b *testing.B) {
+	for _, p := range []Param{Plain("plain", Constant(0), 512, 4608), Linear("linear", 512, 4608)[0], LinearOfImage("image", 4, 4, 512, 512)[0], Conv("conv", 256, 512, 4), ConvTranspose("up", 512, 256)} {
+		b.Run(p.Name, func(b *testing.B) {
+			torch := make([]float32, p.Size())
+			b.SetBytes(int64(4 * len(torch)))
+			for b.Loop() {
+				p.FromTorch(torch)
+			}
+		})
+	}
 }

@@ -41,14 +41,22 @@ func (p Param) Size() int { return product(p.Torch) }
 // ToTorch returns a copy of the variable's data in PyTorch's order.
 func (p Param) ToTorch(data []float32) []float32 {
 	out := make([]float32, len(data))
-	p.each(func(here, torch int) { out[torch] = data[here] })
+	p.each(func(here, torch, n, step int) {
+		for i, v := range data[here : here+n] {
+			out[torch+i*step] = v
+		}
+	})
 	return out
 }
 
 // FromTorch is the inverse of ToTorch.
 func (p Param) FromTorch(data []float32) []float32 {
 	out := make([]float32, len(data))
-	p.each(func(here, torch int) { out[here] = data[torch] })
+	p.each(func(here, torch, n, step int) {
+		for i := range n {
+			out[here+i] = data[torch+i*step]
+		}
+	})
 	return out
 }
 
@@ -73,24 +81,45 @@ func At(rate Rate, params []Param) []Param {
 	return params
 }
 
-// each calls fn with the offset of every element here and in PyTorch, in the order here.
-func (p Param) each(fn func(here, torch int)) {
-	stride := make([]int, len(p.split))
+// block is the number of adjacent elements here that are read or written together: a line of a cache.
+const block = 16
+
+// each calls fn for all elements, some at a time: n adjacent ones from the offset here, which are step apart in PyTorch, from torch on. Blocks follow each
+// other as in PyTorch, so that one side has adjacent elements and the other reads or writes a block's n rows from their beginnings to their ends.
+func (p Param) each(fn func(here, torch, n, step int)) {
+	if p.Size() == 0 {
+		return
+	}
+	here, torch, index := make([]int, len(p.split)), make([]int, len(p.split)), make([]int, len(p.split))
+	last, n, step := -1, 1, 1
 	for axis, s := len(p.split)-1, 1; axis >= 0; axis-- {
-		stride[axis] = s
+		torch[axis] = s
 		s *= p.split[axis]
 	}
-	index := make([]int, len(p.perm))
-	for here, torch := 0, 0; here < p.Size(); here++ {
-		fn(here, torch)
-		for i := len(index) - 1; i >= 0; i-- {
-			axis := p.perm[i]
-			torch += stride[axis]
-			if index[i]++; index[i] < p.split[axis] {
-				break
+	for i, s := len(p.perm)-1, 1; i >= 0; i-- {
+		here[p.perm[i]] = s
+		s *= p.split[p.perm[i]]
+	}
+	if len(p.perm) > 0 {
+		last = p.perm[len(p.perm)-1]
+		n, step = p.split[last], torch[last]
+	}
+	for first := 0; first < n; first += block {
+		h, t := first, first*step
+		for more := true; more; {
+			fn(h, t, min(block, n-first), step)
+			more = false
+			for axis := len(index) - 1; axis >= 0 && !more; axis-- {
+				if axis == last {
+					continue
+				}
+				h, t = h+here[axis], t+torch[axis]
+				if index[axis]++; index[axis] < p.split[axis] {
+					more = true
+				} else {
+					h, t, index[axis] = h-index[axis]*here[axis], t-index[axis]*torch[axis], 0
+				}
 			}
-			torch -= index[i] * stride[axis]
-			index[i] = 0
 		}
 	}
 }

@@ -198,7 +198,12 @@ func (r ranges) weight(i int) int {
 }
 
 // rounds returns the assumed time of a call of equal ranges, in that of one range. Threads do not progress equally, so it is a part of a range longer.
-func rounds(ranges, threads int) float64 { return float64((ranges+threads-1)/threads) + 0.25 }
+func rounds(ranges, threads int) float64 {
+	if threads == 1 {
+		return float64(ranges)
+	}
+	return float64((ranges+threads-1)/threads) + 0.25
+}
 
 func (p *Pool) run(n, grain int, t task) {
 	if n > 0 {
