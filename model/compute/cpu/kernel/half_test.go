@@ -402,7 +402,8 @@ func BenchmarkHalf(b *testing.B) {
 		for _, l := range trained(16) {
 			for i, o := range asHalves {
 				spec := l.spec
-				spec.Operands, spec.Stored = o, Stored{o == Halves, o == Halves}
+				narrow := o == Halves && set != halfNone
+				spec.Operands, spec.Stored = o, Stored{narrow, narrow}
 				b.Run(fmt.Sprintf("%s/parts=%d/%s", name, i+1, l.name), func(b *testing.B) { withHalf(set, func() { benchmarkConv(b, p, spec) }) })
 			}
 		}
