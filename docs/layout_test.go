@@ -89,7 +89,7 @@ var importMap = map[string]string{
 	"model/format/regular":       "",
 	"model/paper/hrr":            "model/paper/layer",
 	"model/paper/hrr/hrrtest":    "model/paper/hrr",
-	"model/paper/layer":          "",
+	"model/paper/layer":          "model/compute/cpu/move",
 	"model/paper/net":            "model/paper/layer",
 	"model/paper/latent":         "model/paper/hrr model/paper/layer",
 	"model/paper/loss":           "",

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"slotscope/model/compute/cpu/move"
 )
 
 // Rate selects the learning rate of a tensor.
@@ -40,23 +42,21 @@ func (p Param) Size() int { return product(p.Torch) }
 
 // ToTorch returns a copy of the variable's data in PyTorch's order.
 func (p Param) ToTorch(data []float32) []float32 {
-	out := make([]float32, len(data))
-	p.each(func(here, torch, n, step int) {
-		for i, v := range data[here : here+n] {
-			out[torch+i*step] = v
-		}
-	})
-	return out
+	here, back := make([]int, len(p.perm)), make([]int, len(p.perm))
+	for i, axis := range p.perm {
+		here[i], back[axis] = p.split[axis], i
+	}
+	return transposed(data, here, back)
 }
 
 // FromTorch is the inverse of ToTorch.
-func (p Param) FromTorch(data []float32) []float32 {
+func (p Param) FromTorch(data []float32) []float32 { return transposed(data, p.split, p.perm) }
+
+// transposed returns a copy whose axis i is axis perm[i] of the data.
+func transposed(data []float32, shape, perm []int) []float32 {
 	out := make([]float32, len(data))
-	p.each(func(here, torch, n, step int) {
-		for i := range n {
-			out[here+i] = data[torch+i*step]
-		}
-	})
+	plan := move.PlanTranspose(4, shape, perm)
+	plan.Run(move.Bytes(out), move.Bytes(data), 0, plan.N)
 	return out
 }
 
@@ -79,49 +79,6 @@ func At(rate Rate, params []Param) []Param {
 		params[i].Rate = rate
 	}
 	return params
-}
-
-// block is the number of adjacent elements here that are read or written together: a line of a cache.
-const block = 16
-
-// each calls fn for all elements, some at a time: n adjacent ones from the offset here, which are step apart in PyTorch, from torch on. Blocks follow each
-// other as in PyTorch, so that one side has adjacent elements and the other reads or writes a block's n rows from their beginnings to their ends.
-func (p Param) each(fn func(here, torch, n, step int)) {
-	if p.Size() == 0 {
-		return
-	}
-	here, torch, index := make([]int, len(p.split)), make([]int, len(p.split)), make([]int, len(p.split))
-	last, n, step := -1, 1, 1
-	for axis, s := len(p.split)-1, 1; axis >= 0; axis-- {
-		torch[axis] = s
-		s *= p.split[axis]
-	}
-	for i, s := len(p.perm)-1, 1; i >= 0; i-- {
-		here[p.perm[i]] = s
-		s *= p.split[p.perm[i]]
-	}
-	if len(p.perm) > 0 {
-		last = p.perm[len(p.perm)-1]
-		n, step = p.split[last], torch[last]
-	}
-	for first := 0; first < n; first += block {
-		h, t := first, first*step
-		for more := true; more; {
-			fn(h, t, min(block, n-first), step)
-			more = false
-			for axis := len(index) - 1; axis >= 0 && !more; axis-- {
-				if axis == last {
-					continue
-				}
-				h, t = h+here[axis], t+torch[axis]
-				if index[axis]++; index[axis] < p.split[axis] {
-					more = true
-				} else {
-					h, t, index[axis] = h-index[axis]*here[axis], t-index[axis]*torch[axis], 0
-				}
-			}
-		}
-	}
 }
 
 // Plain returns a tensor with the same layout in PyTorch and here.

@@ -540,6 +540,27 @@ func TestConvMinimalGradient(t *testing.T) {
 	}
 }
 
+// TestGradientSplit checks that one thread stages v once for all taps, and that more threads have units for all of them.
+func TestGradientSplit(t *testing.T) {
+	for _, l := range []ConvSpec{nhwc(16, 64, 64, 128, 4, 2, 1), nhwc(16, 32, 128, 256, 4, 2, 1), nhwc(16, 8, 256, 512, 4, 2, 1)} {
+		c, err := PlanConv(kernelGradient(l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.gradient == nil {
+			t.Fatalf("%d × %d channels are not computed by minimal filtering", l.InChannels, l.OutChannels)
+		}
+		if s := c.gradient.split(1); s.parts != 1 || s.pairs != 1 {
+			t.Errorf("%d × %d channels on one thread: %+v", l.InChannels, l.OutChannels, s)
+		}
+		for _, threads := range []int{2, 8, 16} {
+			if s := c.gradient.split(threads); s.units() < threads {
+				t.Errorf("%d × %d channels on %d threads: %+v", l.InChannels, l.OutChannels, threads, s)
+			}
+		}
+	}
+}
+
 func checkMinimalGradient(t *testing.T, p *Pool, o Operands) {
 	untilSome(t, "no gradient was computed by minimal filtering", func(t *rapid.T) int {
 		pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
