@@ -5,10 +5,11 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 8, NEAR = 32 << 10, FACTOR_K = 32 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
 
-// A convolution by minimal filtering computes TALL tiles and PANELS panels of columns at a time, with SUMS sums of products each.
-enum { TALL = 64, PANELS = 4, SUMS = 5 };
+// A convolution by minimal filtering computes TALL tiles and PANELS panels of columns at a time, with SUMS sums of products each, or QUAD_TALL tiles of
+// 4 x 4 outputs with QUAD_POINTS sums.
+enum { TALL = 64, PANELS = 4, SUMS = 5, QUAD_TALL = 32 };
 
 // A gradient by minimal filtering stages the factors of TILES words and STAGED channels of x at a time, and sums over them for SUMMED rows of a panel, before
 // it adds the sums to taps.
@@ -64,10 +65,13 @@ typedef struct {
 	int64_t eights;                            // it is computed with vectors of 8 floats although those of 16 are in use; see halves_vectors
 } windowed;
 
-// One dimension of a plane of a minimal convolution: its values, or the differences from those move positions on, at first, first + 2*move, …
+// One dimension of a plane of a minimal convolution: a combination of values that lie move apart, from first, first + tile*move, … on.
 typedef struct {
-	int64_t first, differs;
+	int64_t first, form;
 } plane;
+
+// The combinations of a, b, c, d: a; a - b; 2 a - b - 2 c + d; 2 a + b - c; -2 a + 3 b - c; c - a.
+enum { VALUE, DIFFERENCE, AT_ZERO, AT_ONE, AT_MINUS_ONE, AT_TWO, FORMS };
 
 // A convolution by minimal filtering, F(2, 2) in each dimension (Winograd 1980; Lavin and Gray 2016). Two adjacent outputs use the taps u and v,
 // move positions apart, of the values a, b, c that also lie move apart, and need three products instead of four:
@@ -77,10 +81,20 @@ typedef struct {
 // Each output depends only on its own values, so a NaN does not spread, but infinity minus infinity gives one. In two dimensions, tiles of 2 x 2
 // outputs need 9 products instead of 16. The products' operands are planes of values and of differences, with a row for each tile. A word of a row is a
 // float, or a pair of bfloat16.
+//
+// In float32, tiles are also of 4 x 4 outputs, F(4, 2) in each dimension, with 25 products instead of 64. With the points 0, 1, -1, 2 and infinity (Toom and
+// Cook), four outputs use a, b, c, d, e in the products
+//
+//	m0 = (2 a - b - 2 c + d) u/2        m1 = (2 b + c - d) (u + v)/2        m2 = (-2 b + 3 c - d) (u - v)/6
+//	m3 = (d - b) (u + 2 v)/6            m4 = (2 b - c - 2 d + e) v
+//
+// and are m0 + m1 + m2 + m3, m1 - m2 + 2 m3, m1 + m2 + 4 m3 and m1 - m2 + 8 m3 + m4. All outputs of a tile use all of its values, so a NaN or infinity
+// reaches all 16, and rounding errors are about 3.5 times those of sums of all products.
 typedef struct {
 	staging s;               // columns are all that the planes read
 	int64_t n, obatch;       // outputs' channels, which are adjacent
 	int64_t oline, ocolumn;  // strides of outputs that use the same taps
+	int64_t tile;            // outputs of a tile in each dimension: 2 or 4
 	int64_t h, w;            // lines of tiles of an image, and tiles of a line
 	int64_t ymove, xmove;    // input positions between adjacent outputs
 	int64_t yplanes, xplanes;
@@ -92,13 +106,13 @@ typedef struct {
 } minimal;
 
 // The factors of a product in one dimension: the value between a pair of taps and their sum, or a difference and one tap.
-enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, MAX_PAIRS = 2 };
+enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, QUAD_FACTORS = 5, QUAD_POINTS = 25, MAX_PAIRS = 2 };
 
 // Outputs of a minimal convolution that use the same taps: out is the offset of the first one, b and panel describe the packed kernel, and
 // y and x have the planes of each factor and pair of taps.
 typedef struct {
 	int64_t out, b, panel;
-	int64_t y[FACTORS][MAX_PAIRS], x[FACTORS][MAX_PAIRS];
+	int64_t y[QUAD_FACTORS][MAX_PAIRS], x[QUAD_FACTORS][MAX_PAIRS];
 } minimal_class;
 
 // An operand of a gradient by minimal filtering, of images with adjacent channels: how tiles read it in each dimension d (0: lines, 1: columns):

@@ -34,6 +34,8 @@ var (
 	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. With bfloat16, and for kernel
 	// gradients, it is three times as large.
 	minimalTiles = 16
+	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
+	quadChannels, quadTiles = 32, 64
 )
 
 // filteredHalves has the sets for bfloat16 whose products take so long that minimal filtering pays. Tests add plain C.
@@ -62,22 +64,39 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 || min(s.InChannels, s.OutChannels) < unit*minimalChannels {
 		return nil, nil
 	}
+	for _, tile := range []int{4, 2} {
+		if tile == 4 && (half != halfNone || min(c.spec.InChannels, c.spec.OutChannels) < quadChannels) {
+			continue
+		}
+		if w, err := c.planTiles(half, tile); w != nil || err != nil {
+			return w, err
+		}
+	}
+	return nil, nil
+}
+
+// planTiles plans the convolution with tiles of so many outputs in each dimension.
+func (c *Conv) planTiles(half, tile int) (*minimal, error) {
+	s, unit := &c.spec, unitOf(half)
 	w := &minimal{batch: s.Batch}
-	w.q = C.minimal{n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch), half: C.int64_t(half)}
+	w.q = C.minimal{tile: C.int64_t(tile), n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch), half: C.int64_t(half)}
 	tiles := minimalTiles
-	if half != halfNone {
+	switch {
+	case half != halfNone:
 		tiles *= 3
+	case tile == 4:
+		tiles = quadTiles
 	}
 	var taps [][2]phaseTaps
 	for phase := range s.phases(0) * s.phases(1) {
 		f := [2]phaseTaps{s.tapsOf(0, phase%s.phases(0), c.out[0]), s.tapsOf(1, phase/s.phases(0), c.out[1])}
 		for _, f := range f {
-			if f.outputs == 0 || f.outputs%2 != 0 || f.taps == 0 || f.move%f.tapMove != 0 || f.taps != 2*f.move/f.tapMove || f.taps > 2*C.MAX_PAIRS {
+			if f.outputs == 0 || f.outputs%tile != 0 || f.taps == 0 || f.move%f.tapMove != 0 || f.taps != 2*f.move/f.tapMove || f.taps > 2*C.MAX_PAIRS {
 				return nil, nil
 			}
 		}
 		taps = append(taps, f)
-		if s.Batch*f[0].outputs*f[1].outputs < 4*tiles || !w.add(s, f[0], f[1]) {
+		if s.Batch*f[0].outputs*f[1].outputs < tile*tile*tiles || !w.add(s, f[0], f[1]) {
 			return nil, nil
 		}
 		if err := w.plan(s, unit, f[0], f[1]); err != nil {
@@ -91,23 +110,27 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 // add appends a class of outputs, or reports that it does not have the form of the others.
 func (w *minimal) add(s *ConvSpec, y, x phaseTaps) bool {
 	q, v := &w.q, C.minimal_class{out: C.int64_t(y.first*s.OutStrides.Spatial[0] + x.first*s.OutStrides.Spatial[1])}
-	if h, t := C.int64_t(y.outputs/2), C.int64_t(x.outputs/2); len(w.classes) > 0 && (h != q.h || t != q.w) {
+	if h, t := C.int64_t(y.outputs)/q.tile, C.int64_t(x.outputs)/q.tile; len(w.classes) > 0 && (h != q.h || t != q.w) {
 		return false
 	}
-	q.h, q.w, q.ypairs, q.xpairs = C.int64_t(y.outputs/2), C.int64_t(x.outputs/2), C.int64_t(y.taps/2), C.int64_t(x.taps/2)
+	q.h, q.w, q.ypairs, q.xpairs = C.int64_t(y.outputs)/q.tile, C.int64_t(x.outputs)/q.tile, C.int64_t(y.taps/2), C.int64_t(x.taps/2)
 	q.ymove, q.xmove = C.int64_t(y.move), C.int64_t(x.move)
 	q.oline, q.ocolumn = C.int64_t(y.every*s.OutStrides.Spatial[0]), C.int64_t(x.every*s.OutStrides.Spatial[1])
-	ok := planes(&q.y, &q.yplanes, &v.y, y) && planes(&q.x, &q.xplanes, &v.x, x)
+	ok := planes(int(q.tile), &q.y, &q.yplanes, &v.y, y) && planes(int(q.tile), &q.x, &q.xplanes, &v.x, x)
 	w.classes = append(w.classes, v)
 	return ok
 }
 
 // planes sets a class's planes in one dimension, and adds those that no other class has. It returns false if there are too many.
-func planes(all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.FACTORS][C.MAX_PAIRS]C.int64_t, f phaseTaps) bool {
+func planes(tile int, all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.QUAD_FACTORS][C.MAX_PAIRS]C.int64_t, f phaseTaps) bool {
 	for pair := range f.taps / 2 {
 		at := C.int64_t(f.start + pair*f.tapMove)
-		for factor, p := range [C.FACTORS]C.plane{C.MIDDLE: {first: at + C.int64_t(f.move)}, C.LOW_TAP: {first: at, differs: 1},
-			C.HIGH_TAP: {first: at + C.int64_t(f.move), differs: 1}} {
+		next := at + C.int64_t(f.move)
+		factors := []C.plane{C.MIDDLE: {next, C.VALUE}, C.LOW_TAP: {at, C.DIFFERENCE}, C.HIGH_TAP: {next, C.DIFFERENCE}}
+		if tile == 4 {
+			factors = []C.plane{{at, C.AT_ZERO}, {next, C.AT_ONE}, {next, C.AT_MINUS_ONE}, {next, C.AT_TWO}, {next, C.AT_ZERO}}
+		}
+		for factor, p := range factors {
 			i := C.int64_t(0)
 			for i < *n && all[i] != p {
 				i++
@@ -121,6 +144,9 @@ func planes(all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.FACTORS][C.MAX_PAIR
 	return true
 }
 
+// points returns the number of products of a tile and of values of each channel.
+func (w *minimal) points() int { return int((w.q.tile + 1) * (w.q.tile + 1)) }
+
 // plan plans how the kernel of the last class is packed.
 func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
 	v := &w.classes[len(w.classes)-1]
@@ -128,7 +154,7 @@ func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
 	cols := int(C.tile_cols())
 	w.q.k = C.int64_t(k / unit)
 	w.q.apart = w.q.k*C.int64_t(cols) + pointPad
-	v.b, v.panel = C.int64_t(w.packed), C.POINTS*w.q.apart
+	v.b, v.panel = C.int64_t(w.packed), C.int64_t(w.points())*w.q.apart
 	w.packed += int(v.panel) * roundUp(s.OutChannels, cols) / cols
 	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * 4 * k
 	kernel, err := kernelOf(s, y, x)
@@ -171,7 +197,7 @@ func (w *minimal) run(p *Pool, x, kernel, y []float32) {
 // heavy reports whether the kernel's factors take more memory than the planes of all images.
 func (w *minimal) heavy() bool {
 	e := w.all()
-	return w.packed > int(C.planes_floats(&w.q, &e))
+	return w.packed > 2<<20 || w.packed > int(C.planes_floats(&w.q, &e))
 }
 
 func (w *minimal) all() C.extent {
@@ -224,7 +250,7 @@ func (t *minimalTask) end() {
 // tileRows is the number of tiles that read a panel of the kernel while it is in a cache: enough of them to make up for loading the panel, few enough that their
 // planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless threads need more units. Tests lower
 // both.
-var tileRows, wideRows = 16, 64
+var tileRows, wideRows, quadRows = 16, 64, 32
 
 // split chooses units of whole images if there are enough of them for all threads, otherwise of lines, and of groups of panels if threads then finish earlier,
 // although each group stages the planes again.
@@ -234,6 +260,9 @@ func (t *minimalTask) split() {
 		want = 1
 	}
 	rows := tileRows
+	if t.q.tile == 4 {
+		rows = quadRows
+	}
 	if vectorFloats() == 16 {
 		rows = max(rows, wideRows)
 	}
@@ -263,7 +292,7 @@ const planeCost = 12
 // time returns the assumed time of all units, in multiplications for each tile of a unit.
 func (t *minimalTask) time(threads int) float64 {
 	stage := planeCost * int(t.q.yplanes*t.q.xplanes*t.q.s.c) / unitOf(int(t.q.half))
-	panel := len(t.classes) * C.POINTS * int(t.q.k) * int(C.tile_cols())
+	panel := len(t.classes) * t.points() * int(t.q.k) * int(C.tile_cols())
 	return rounds(t.units*t.parts*t.group, threads) * float64(stage+(t.panels+t.group-1)/t.group*panel)
 }
 

@@ -28,16 +28,49 @@ BF16_TARGET static inline vu vdp_paired_values(vf x, vf y)
 }
 #endif
 
-// Stages line y of an image, or its differences from line y + ymove. line has room for two lines.
-static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t differs, float *line)
+// Writes a combination of lines of n floats, of which x[k] is the one k moves on.
+#define VALUES(k) (whole ? *(const vf *)(x[k] + i) : ISA(load_first)(x[k] + i, n - i))
+#define COMBINATION(name, SUM)                                                             \
+	static void ISA(name)(const float *const *x, int64_t n, float *to)                 \
+	{                                                                                  \
+		for (int64_t i = 0; i < n; i += VL)                                        \
+			if (n - i >= VL) {                                                 \
+				enum { whole = 1 };                                        \
+				*(vf *)(to + i) = SUM;                                     \
+			} else {                                                           \
+				enum { whole = 0 };                                        \
+				ISA(store_first)(to + i, SUM, n - i);                      \
+			}                                                                  \
+	}
+COMBINATION(at_zero, 2 * (VALUES(0) - VALUES(2)) - (VALUES(1) - VALUES(3)))
+COMBINATION(at_one, 2 * VALUES(0) + (VALUES(1) - VALUES(2)))
+COMBINATION(at_minus_one, 3 * VALUES(1) - (2 * VALUES(0) + VALUES(2)))
+COMBINATION(at_two, VALUES(2) - VALUES(0))
+
+static const struct {
+	int64_t lines;
+	void (*write)(const float *const *, int64_t, float *);
+} ISA(forms)[FORMS] = {[AT_ZERO] = {4, ISA(at_zero)}, [AT_ONE] = {3, ISA(at_one)}, [AT_MINUS_ONE] = {3, ISA(at_minus_one)}, [AT_TWO] = {3, ISA(at_two)}};
+
+// Stages a combination of the lines of an image from y on. line has room for two lines.
+static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t form, float *line)
 {
 	const staging *s = &q->s;
+	int64_t lo, hi, all = s->columns * s->c;
+	float *wide = line + all;
+	if (form > DIFFERENCE) {
+		const float *lines[4];
+		memset(line, 0, 8 * all);
+		for (int64_t k = 0; k < ISA(forms)[form].lines; k++)
+			lines[k] = ISA(inside)(s, y + k * q->ymove, &lo, &hi) ? x + (y + k * q->ymove) * s->sy + (s->x0 + lo) * s->c : wide;
+		ISA(forms)[form].write(lines, (hi - lo) * s->c, line + lo * s->c);
+		return;
+	}
 	ISA(stage_line)(s, x, y, line);
-	int64_t lo, hi;
-	if (!differs || !ISA(inside)(s, y + q->ymove, &lo, &hi))
+	if (form == VALUE || !ISA(inside)(s, y + q->ymove, &lo, &hi))
 		return;
 	const float *other = ISA(element)(x, (y + q->ymove) * s->sy + (s->x0 + lo) * s->c, s->narrow);
-	float *to = line + lo * s->c, *wide = line + s->columns * s->c;
+	float *to = line + lo * s->c;
 	if (s->narrow) {
 		ISA(widen)(other, (hi - lo) * s->c, wide);
 		other = wide;
@@ -45,25 +78,28 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 	ISA(differ)(to, other, (hi - lo) * s->c, to);
 }
 
-// Writes a row of a plane: for each tile, the channels at a position of a line, or their differences from those apart floats on.
-#define PLANE_ROW(name, ROUND)                                                                            \
-	static void ISA(name)(const minimal *q, const float *from, int64_t apart, float *to)              \
-	{                                                                                                 \
-		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += 2 * q->xmove * q->s.c) \
-			ROUND(from, apart ? from + apart : 0, q->s.c, (half *)(void *)to);                \
+// Writes a row of a plane: for each tile, a combination of the channels of positions from one of a line on.
+#define PLANE_ROW(name, ROUND)                                                                                           \
+	static void ISA(name)(const minimal *q, const float *from, int64_t form, float *to)                              \
+	{                                                                                                                \
+		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += q->tile * q->xmove * q->s.c)          \
+			ROUND(from, form == DIFFERENCE ? from + q->xmove * q->s.c : 0, q->s.c, (half *)(void *)to);      \
 	}
 PLANE_ROW(round_row, ISA(store_rounded))
 #if defined(SET_AVX512)
 PLANE_ROW(convert_row, store_converted)
 #endif
 
-static void ISA(float_row)(const minimal *q, const float *from, int64_t apart, float *to)
+static void ISA(float_row)(const minimal *q, const float *from, int64_t form, float *to)
 {
-	for (int64_t j = 0; j < q->w; j++, to += q->s.c, from += 2 * q->xmove * q->s.c)
-		if (apart)
-			ISA(differ)(from, from + apart, q->s.c, to);
+	int64_t c = q->s.c, apart = q->xmove * c;
+	for (int64_t j = 0; j < q->w; j++, to += c, from += q->tile * apart)
+		if (form == VALUE)
+			memcpy(to, from, 4 * c);
+		else if (form == DIFFERENCE)
+			ISA(differ)(from, from + apart, c, to);
 		else
-			memcpy(to, from, 4 * q->s.c);
+			ISA(forms)[form].write((const float *const[]){from, from + apart, from + 2 * apart, from + 3 * apart}, c, to);
 }
 
 static void (*ISA(plane_row_of)(int64_t half))(const minimal *, const float *, int64_t, float *)
@@ -83,9 +119,9 @@ static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t a = 0; a < q->yplanes; a++)
 			for (int64_t l = e->l0; l < e->l1; l++) {
-				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y[a].first + 2 * q->ymove * l, q->y[a].differs, line);
+				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y[a].first + q->tile * q->ymove * l, q->y[a].form, line);
 				for (int64_t b = 0; b < q->xplanes; b++)
-					stage_row(q, line + (q->x[b].first - q->s.x0) * c, q->x[b].differs ? q->xmove * c : 0,
+					stage_row(q, line + (q->x[b].first - q->s.x0) * c, q->x[b].form,
 						room + (a * q->xplanes + b) * size + ((i - e->i0) * lines + l - e->l0) * row);
 			}
 }
@@ -159,9 +195,10 @@ static inline ISA(minimal_tile) ISA(minimal_tile_of)(int64_t half, int64_t rows,
 
 // The products of points in the order in which outputs are summed: each adds the sums more and also, counted from 1, and is stored in sum to, or, if that is
 // 0, in output at of a tile.
-static const struct {
+typedef struct {
 	int8_t point, more, also, to, at;
-} ISA(steps)[POINTS] = {
+} ISA(step);
+static const ISA(step) ISA(pair_steps)[POINTS] = {
 	{MIDDLE * FACTORS + MIDDLE, 0, 0, 1, 0},
 	{LOW_TAP * FACTORS + MIDDLE, 1, 0, 2, 0}, {HIGH_TAP * FACTORS + MIDDLE, 1, 0, 3, 0},
 	{MIDDLE * FACTORS + LOW_TAP, 0, 0, 4, 0}, {MIDDLE * FACTORS + HIGH_TAP, 0, 0, 5, 0},
@@ -169,40 +206,71 @@ static const struct {
 	{HIGH_TAP * FACTORS + LOW_TAP, 3, 4, 0, 2}, {HIGH_TAP * FACTORS + HIGH_TAP, 3, 5, 0, 3},
 };
 
+// The four outputs of five sums in one dimension.
+static inline void ISA(quad)(const vf *m, int64_t apart, vf *to)
+{
+	vf sum = m[apart] + m[2 * apart], difference = m[apart] - m[2 * apart], two = m[3 * apart];
+	to[0] = (m[0] + sum) + two, to[1] = difference + 2 * two, to[2] = sum + 4 * two, to[3] = (difference + 8 * two) + m[4 * apart];
+}
+
+// Writes the outputs of rows of tiles from their sums, which are size floats apart.
+static void ISA(quad_outputs)(const minimal *q, const float *sums, int64_t size, int64_t rows, int64_t vectors, float *y, const int64_t *at)
+{
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < vectors; j++) {
+			const float *s = sums + i * COLS + j * VL;
+			vf m[QUAD_POINTS], lines[QUAD_FACTORS][4];
+			float *to = y + at[i] + j * VL;
+			UNROLL for (int u = 0; u < QUAD_POINTS; u++)
+				m[u] = *(const vf *)(s + u * size);
+			UNROLL for (int x = 0; x < QUAD_FACTORS; x++)
+				ISA(quad)(m + x, QUAD_FACTORS, lines[x]);
+			UNROLL for (int l = 0; l < 4; l++) {
+				vf out[4];
+				ISA(quad)(&lines[0][l], 4, out);
+				UNROLL for (int k = 0; k < 4; k++)
+					*(vf *)(to + l * q->oline + k * q->ocolumn) = out[k];
+			}
+		}
+}
+
 // Computes the outputs of tiles [i0, i1) of all rows, and of panels [p0, p1) of a class. A point's products of all of them follow each other, so that its
-// operands stay in caches. at has the offsets of the tiles' outputs; sums has room for SUMS sums of each.
+// operands stay in caches. at has the offsets of the tiles' outputs; sums has room for the sums of each.
 static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_t rows, int64_t i0, int64_t i1, int64_t p0, int64_t p1,
 	const float *planes, const float *b, float *y, const int64_t *at, float *sums)
 {
-	int64_t c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs, size = (i1 - i0) * COLS;
-	for (int s = 0; s < POINTS; s++) {
-		int64_t u = ISA(steps)[s].point, more = ISA(steps)[s].more, also = ISA(steps)[s].also, to = ISA(steps)[s].to;
+	int64_t c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs, size = (i1 - i0) * COLS, quads = q->tile == 4, factors = quads ? QUAD_FACTORS : FACTORS;
+	int64_t all = (quads ? QUAD_POINTS : SUMS) * size;
+	for (int s = 0; s < factors * factors; s++) {
+		ISA(step) t = quads ? (ISA(step)){s, 0, 0, s + 1, 0} : ISA(pair_steps)[s];
 		run r[MAX_PAIRS * MAX_PAIRS];
 		for (int64_t ty = 0; ty < q->ypairs; ty++)
 			for (int64_t tx = 0; tx < q->xpairs; tx++) {
-				int64_t t = ty * q->xpairs + tx, z = w->y[u / FACTORS][ty] * q->xplanes + w->x[u % FACTORS][tx];
-				r[t] = (run){.a = z * rows * c, .b = u * q->apart + t * c * COLS, .n = c};
+				int64_t pair = ty * q->xpairs + tx, z = w->y[t.point / factors][ty] * q->xplanes + w->x[t.point % factors][tx];
+				r[pair] = (run){.a = z * rows * c, .b = t.point * q->apart + pair * c * COLS, .n = c};
 			}
 		for (int64_t p = p0; p < p1; p++) {
 			int64_t vectors = q->n - p * COLS > VL ? 2 : 1, groups = (i1 - i0 + ROWS - 1) / ROWS;
-			float *sum = sums + (p - p0) * SUMS * size - size, *out = y + p * COLS + ISA(steps)[s].at / 2 * q->oline + ISA(steps)[s].at % 2 * q->ocolumn;
+			float *sum = sums + (p - p0) * all - size, *out = y + p * COLS + t.at / 2 * q->oline + t.at % 2 * q->ocolumn;
 			for (int64_t i = i0, height; i < i1; i += height, sum += height * COLS) {
 				height = (i1 - i + groups - 1) / groups--;
-				ISA(minimal_tile_of)(q->half, height, vectors)(r, runs, planes + i * c, c, b + (w->b + p * w->panel), more ? sum + more * size : 0,
-					also ? sum + also * size : 0, to ? sum + to * size : out, to ? ISA(flat) : at + i - i0);
+				ISA(minimal_tile_of)(q->half, height, vectors)(r, runs, planes + i * c, c, b + (w->b + p * w->panel), t.more ? sum + t.more * size : 0,
+					t.also ? sum + t.also * size : 0, t.to ? sum + t.to * size : out, t.to ? ISA(flat) : at + i - i0);
 			}
 		}
 	}
+	for (int64_t p = p0; quads && p < p1; p++)
+		ISA(quad_outputs)(q, sums + (p - p0) * all, size, i1 - i0, q->n - p * COLS > VL ? 2 : 1, y + p * COLS, at);
 }
 
 static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums)
 {
-	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, at[TALL];
-	for (int64_t i = 0; i < rows; i += TALL) {
-		int64_t end = rows - i < TALL ? rows : i + TALL;
+	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, tall = q->tile == 4 ? QUAD_TALL : TALL, at[TALL];
+	for (int64_t i = 0; i < rows; i += tall) {
+		int64_t end = rows - i < tall ? rows : i + tall;
 		for (int64_t j = i; j < end; j++) {
 			int64_t line = j / q->w, column = j % q->w;
-			at[j - i] = (e->i0 + line / lines) * q->obatch + 2 * (e->l0 + line % lines) * q->oline + 2 * column * q->ocolumn;
+			at[j - i] = (e->i0 + line / lines) * q->obatch + q->tile * ((e->l0 + line % lines) * q->oline + column * q->ocolumn);
 		}
 		for (int64_t v = e->w0; v < e->w1; v++)
 			for (int64_t p = e->p0; p < e->p1; p += PANELS)
@@ -219,6 +287,29 @@ static inline void ISA(factors_of)(const float *taps, int64_t size, vf *f)
 	f[0] = (s + v) + (u + w), f[1] = s + u, f[2] = -(v + w);
 	f[3] = s + v, f[4] = s, f[5] = -v;
 	f[6] = -(u + w), f[7] = -u, f[8] = w;
+}
+
+// The same for tiles of 4 x 4 outputs: in one dimension of taps that are apart vectors apart, and in two.
+static inline void ISA(factors_5)(const vf *g, int64_t apart, vf *f)
+{
+	vf low = g[0], high = g[apart];
+	f[0] = low * 0.5f, f[1] = (low + high) * 0.5f, f[2] = (low - high) * (1 / 6.0f), f[3] = (low + 2 * high) * (1 / 6.0f), f[4] = high;
+}
+static void ISA(quad_factors)(const float *taps, int64_t size, float *to, int64_t all)
+{
+	for (int64_t i = 0; i < size; i += VL, to += VL) {
+		vf g[4], lines[2][QUAD_FACTORS];
+		UNROLL for (int j = 0; j < 4; j++)
+			g[j] = *(const vf *)(taps + j * size + i);
+		ISA(factors_5)(g, 1, lines[0]);
+		ISA(factors_5)(g + 2, 1, lines[1]);
+		UNROLL for (int x = 0; x < QUAD_FACTORS; x++) {
+			vf f[QUAD_FACTORS];
+			ISA(factors_5)(&lines[0][x], QUAD_FACTORS, f);
+			UNROLL for (int y = 0; y < QUAD_FACTORS; y++)
+				*(vf *)(to + (y * QUAD_FACTORS + x) * all) = f[y];
+		}
+	}
 }
 
 // Writes the factors of rows of taps to panels that are all floats apart.
@@ -250,20 +341,22 @@ HALF_FACTORS(, half_factors, ISA(paired_values))
 HALF_FACTORS(BF16_TARGET, vdp_factors, vdp_paired_values)
 #endif
 
-static void (*ISA(factors_for)(int64_t half))(const float *, int64_t, float *, int64_t)
+static void (*ISA(factors_for)(const minimal *q))(const float *, int64_t, float *, int64_t)
 {
+	if (q->tile == 4)
+		return ISA(quad_factors);
 #if defined(SET_AVX512)
-	if (half == HALF_AVX512)
+	if (q->half == HALF_AVX512)
 		return ISA(vdp_factors);
 #endif
-	return half ? ISA(half_factors) : ISA(float_factors);
+	return q->half ? ISA(half_factors) : ISA(float_factors);
 }
 
 // Packs a panel of the factors of each point, a block of channels of a pair of taps at a time, whose four taps are packed in room.
 static void ISA(pack_minimal)(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
 {
 	int64_t c = q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs;
-	void (*write)(const float *, int64_t, float *, int64_t) = ISA(factors_for)(q->half);
+	void (*write)(const float *, int64_t, float *, int64_t) = ISA(factors_for)(q);
 	for (int64_t t = 0; t < q->ypairs * q->xpairs; t++)
 		for (int64_t k = 0; k < c; k += FACTOR_K) {
 			int64_t kc = c - k < FACTOR_K ? c - k : FACTOR_K, size = kc * COLS;
@@ -518,6 +611,8 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 #undef PAIRS_OF
 #undef TIMES_PAIR
 #undef UNIT
+#undef VALUES
+#undef COMBINATION
 #undef PLANE_ROW
 #undef ADJACENT
 #undef ROWS_OF
