@@ -20,7 +20,7 @@ type StepTime struct {
 	Wall    time.Duration `json:"wall_ns"`
 	Busy    time.Duration `json:"busy_ns"`    // time in which threads computed, summed over all of them
 	Packing time.Duration `json:"packing_ns"` // approximate part of Busy spent packing or copying operands of products
-	FLOPs   int64         `json:"flops"`      // of products, as they are defined: minimal filtering computes 9/16 of a convolution's
+	FLOPs   int64         `json:"flops"`      // of products, as they are defined: minimal filtering computes 9/16 or 25/64 of a convolution's
 	Bytes   int64         `json:"bytes"`      // of operands and results, each counted once
 }
 
@@ -47,7 +47,7 @@ func (r Report) Write(to io.Writer, steps int) error {
 	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of computing on %d threads (%.0f%% of them busy)\n",
 		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
 	fmt.Fprintf(to, "limits per thread with %d threads running: %.1f GFLOP/s in registers, %.1f GB/s of memory\n", r.Threads, r.Roof.FLOPs/1e9, r.Roof.Bytes/1e9)
-	fmt.Fprintln(to, "GFLOP/s count the operations of a convolution's definition; minimal filtering computes 9/16 of them, so it can exceed 100% of peak.")
+	fmt.Fprintln(to, "GFLOP/s count the operations of a convolution's definition; minimal filtering computes 9/16 or 25/64 of them, so it can exceed 100% of peak.")
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "thread ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tof peak\tGB/s\tof memory\tcalls\t")
 	for _, list := range [2][]StepTime{r.Kinds, r.Steps[:min(steps, len(r.Steps))]} {

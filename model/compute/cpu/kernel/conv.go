@@ -102,12 +102,15 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 	return c, c.halve()
 }
 
-// minimalGain is the assumed speed of minimal filtering, relative to other float32 kernels.
-const minimalGain = 1.5
+// minimalGain and quadGain are the assumed speeds of minimal filtering with tiles of 2 × 2 and of 4 × 4, relative to other float32 kernels.
+const minimalGain, quadGain = 1.5, 1.8
 
 // floatSpeed returns the assumed speed in float32, relative to that without minimal filtering.
 func (c *Conv) floatSpeed() float64 {
-	if c.minimal != nil || c.gradient != nil {
+	switch {
+	case c.minimal != nil && c.minimal.q.tile == 4, c.gradient != nil && c.gradient.q.tile == 4:
+		return quadGain
+	case c.minimal != nil, c.gradient != nil:
 		return minimalGain
 	}
 	return 1

@@ -11,9 +11,9 @@ enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LIN
 // 4 x 4 outputs with QUAD_POINTS sums.
 enum { TALL = 64, PANELS = 4, SUMS = 5, QUAD_TALL = 32 };
 
-// A gradient by minimal filtering stages the factors of TILES words and STAGED channels of x at a time, and sums over them for SUMMED rows of a panel, before
+// A gradient by minimal filtering stages the factors of TILES words, or QUAD_TILES of 4 x 4 positions, and STAGED channels of x at a time, and sums over them for SUMMED rows of a panel, before
 // it adds the sums to taps.
-enum { TILES = 128, STAGED = 64, SUMMED = 24 };
+enum { TILES = 128, STAGED = 64, SUMMED = 24, QUAD_TILES = 64 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
@@ -128,8 +128,12 @@ typedef struct {
 // apart, and two positions k need three products instead of four:
 //
 //	x0 v0 + x1 v1 = x1 (v0 + v1) + (x0 - x1) v0        x1 v0 + x2 v1 = x1 (v0 + v1) + (x2 - x1) v1
+//
+// Four positions k need five instead of eight, at the same points as tiles of 4 x 4 outputs. x's factors are those of a, b, c, d, e there, v's are
+// v0, v0 + v1 + v2 + v3, v0 - v1 + v2 - v3, v0 + 2 v1 + 4 v2 + 8 v3 and v3, and the taps m0/2 + m1/2 + m2/6 + m3/6 and m1/2 - m2/6 + m3/3 + m4.
 typedef struct {
 	factored x, v;
+	int64_t tile;                   // positions of v in a tile in each dimension: 2 or 4
 	int64_t h, w, pairs[2];         // lines of tiles of an image, tiles of a line, and pairs of taps
 	int64_t swapped;                // tiles of the result have v's channels as rows
 	int64_t half;                   // the set that multiplies pairs of tiles, whose factors are rounded to bfloat16; 0 for float32

@@ -394,16 +394,23 @@ func compareConv(t failer, c *Conv, x, w, out []float32) {
 	}
 }
 
-// nearNaN reports whether an output is computed by minimal filtering in a tile of 4 × 4 outputs of which one is NaN, which makes all of them NaN.
+// nearNaN reports whether an output is computed by minimal filtering in a tile of 4 × 4 outputs, or is a tap of a gradient that is summed in such tiles, and
+// another one of the tile, or another tap, is NaN, which makes all of them NaN.
 func (c *Conv) nearNaN(x, w []float32, b, o, y, z int) bool {
-	if c.minimal == nil || c.minimal.q.tile != 4 {
+	rows, columns, lines, size := c.spec.phases(0), c.spec.phases(1), 4, 4
+	switch {
+	case c.minimal != nil && c.minimal.q.tile == 4:
+	case c.gradient != nil && c.gradient.q.tile == 4:
+		y, z, lines, size = 0, 0, c.out[0], c.out[1]
+	default:
 		return false
 	}
-	rows, columns := c.spec.phases(0), c.spec.phases(1)
-	for i := range 16 {
-		at := []int{y%rows + (y/rows/4*4+i/4)*rows, z%columns + (z/columns/4*4+i%4)*columns}
-		if want, _ := naiveConv(c.spec, x, w, b, o, at); math.IsNaN(want) {
-			return true
+	for i := range lines {
+		for j := range size {
+			at := []int{y%rows + (y/rows/4*4+i)*rows, z%columns + (z/columns/4*4+j)*columns}
+			if want, _ := naiveConv(c.spec, x, w, b, o, at); math.IsNaN(want) {
+				return true
+			}
 		}
 	}
 	return false
@@ -495,7 +502,7 @@ func TestConvMinimal(t *testing.T) {
 				}
 				for _, tileRows = range []int{tileRows, 5} { // units of images, and of some of an image's lines
 					wideRows, quadRows = tileRows, tileRows
-					checkWindows(t, p, o, drawMinimal(o), func(c *Conv) bool { return c.minimal != nil && int(c.minimal.q.tile) == tile })
+					checkWindows(t, p, o, drawMinimal(o, tile), func(c *Conv) bool { return c.minimal != nil && int(c.minimal.q.tile) == tile })
 				}
 			})
 		})
@@ -527,22 +534,22 @@ func forMinimal(t *testing.T, test func(t *testing.T, o Operands)) {
 	forWindowedHalves(t, func(t *testing.T) { test(t, Halves) })
 }
 
-// drawMinimal returns a function that changes a convolution so that pairs of outputs share a value of each pair of taps.
-func drawMinimal(o Operands) func(*rapid.T, *ConvSpec) {
+// drawMinimal returns a function that changes a convolution so that pairs of outputs share a value of each pair of taps, in whole tiles.
+func drawMinimal(o Operands, tile int) func(*rapid.T, *ConvSpec) {
 	return func(t *rapid.T, s *ConvSpec) {
 		stored := s.Stored
-		filterable(t, s)
+		filterable(t, s, tile)
 		if o == Halves {
 			s.Stored, s.InChannels = stored, roundUp(s.InChannels, 2)
 		}
 	}
 }
 
-func filterable(t *rapid.T, s *ConvSpec) {
+func filterable(t *rapid.T, s *ConvSpec, tile int) {
 	pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
 	s.InChannels, s.OutChannels, s.Stored = pick("channels", 3, 8, 16, 36, 48), pick("output channels", 16, 32, 80), Stored{}
 	for d := range 2 {
-		outputs := 2 * rapid.IntRange(1, 6).Draw(t, "outputs")
+		outputs := tile * rapid.IntRange(1, 12/tile).Draw(t, "outputs")
 		s.Stride[d], s.InDilation[d], s.KernelDilation[d] = 1, 1, 1
 		switch pick("form", 0, 1, 2) {
 		case 0: // each pair of adjacent taps
@@ -568,7 +575,16 @@ func TestConvMinimalGradient(t *testing.T) {
 		p := NewPool(threads)
 		defer p.Close()
 		t.Run(fmt.Sprint(threads, " threads"), func(t *testing.T) {
-			forMinimal(t, func(t *testing.T, o Operands) { checkMinimalGradient(t, p, o) })
+			for _, tile := range []int{2, 4} {
+				t.Run(fmt.Sprint("tiles of ", tile), func(t *testing.T) {
+					forTiles(t, tile)
+					forMinimal(t, func(t *testing.T, o Operands) {
+						if tile == 2 || o == Exact {
+							checkMinimalGradient(t, p, o, tile)
+						}
+					})
+				})
+			}
 		})
 	}
 }
@@ -594,13 +610,13 @@ func TestGradientSplit(t *testing.T) {
 	}
 }
 
-func checkMinimalGradient(t *testing.T, p *Pool, o Operands) {
+func checkMinimalGradient(t *testing.T, p *Pool, o Operands, tile int) {
 	untilSome(t, "no gradient was computed by minimal filtering", func(t *rapid.T) int {
 		pick := func(name string, from ...int) int { return rapid.SampledFrom(from).Draw(t, name) }
 		s := nhwc(1, 8, 1, 1, 4, 2, 1)
 		s.Batch, s.InChannels, s.OutChannels = pick("images", 1, 2, 5, 20), pick("channels", 1, 3, 16, 20, 33, 70, 140), pick("output channels", 1, 5, 16, 40, 64, 130)
 		for d := range 2 {
-			outputs := 2 * rapid.IntRange(1, 7).Draw(t, "outputs")
+			outputs := tile * rapid.IntRange(1, 14/tile).Draw(t, "outputs")
 			low, high := rapid.IntRange(0, 2).Draw(t, "low"), rapid.IntRange(0, 2).Draw(t, "high")
 			s.PadLow[d], s.PadHigh[d], s.Stride[d], s.Kernel[d] = low, high, 2, 4
 			if rapid.Bool().Draw(t, "dense") {
@@ -613,7 +629,7 @@ func checkMinimalGradient(t *testing.T, p *Pool, o Operands) {
 		if s.Operands = o; o == Halves {
 			s.Stored = Stored{rapid.Bool().Draw(t, "input is stored as bfloat16"), rapid.Bool().Draw(t, "kernel is stored as bfloat16")}
 		}
-		return checkGuarded(t, p, s, func(c *Conv) bool { return c.gradient != nil })
+		return checkGuarded(t, p, s, func(c *Conv) bool { return c.gradient != nil && int(c.gradient.q.tile) == tile })
 	})
 }
 

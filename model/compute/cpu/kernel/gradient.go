@@ -11,7 +11,8 @@ import "C"
 
 import "math"
 
-// gradient is the gradient for a kernel by minimal filtering, of channels-last images: 9 products for each 2 × 2 taps instead of 16.
+// gradient is the gradient for a kernel by minimal filtering, of channels-last images: 9 products instead of 16 for the 2 × 2 taps of a
+// pair and 2 × 2 positions of v, or 25 instead of 64 for 4 × 4 positions.
 type gradient struct {
 	q     C.minimal_gradient
 	tiles int // of all images
@@ -40,20 +41,25 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 		min(s.Batch, s.OutChannels) < unitOf(half)*gradientChannels {
 		return nil
 	}
+	tile := 2
+	if tiles := s.InChannels * s.Kernel[0] * s.Kernel[1] / 16; half == halfNone && s.Kernel[0]%4 == 0 && s.Kernel[1]%4 == 0 && tiles >= quadTiles &&
+		min(s.Batch, s.OutChannels) >= quadChannels {
+		tile = 4
+	}
 	g := &gradient{}
 	q := &g.q
-	q.half = C.int64_t(half)
-	q.x = C.factored{batch: C.int64_t(s.InStrides.Channel), n: C.int64_t(s.Batch), narrow: bit(s.Stored[0]), taps: 3}
-	q.v = C.factored{batch: C.int64_t(s.KernelStrides.Channel), n: C.int64_t(s.OutChannels), narrow: bit(s.Stored[1]), taps: 2}
+	q.half, q.tile = C.int64_t(half), C.int64_t(tile)
+	q.x = C.factored{batch: C.int64_t(s.InStrides.Channel), n: C.int64_t(s.Batch), narrow: bit(s.Stored[0]), taps: C.int64_t(tile + 1)}
+	q.v = C.factored{batch: C.int64_t(s.KernelStrides.Channel), n: C.int64_t(s.OutChannels), narrow: bit(s.Stored[1]), taps: C.int64_t(tile)}
 	for d := range s.In {
 		apart := s.KernelDilation[d]
 		if s.Stride[d] != 1 || s.InDilation[d] != 1 || s.Reverse[d] || apart > C.MAX_PAIRS || c.out[d] != 2*apart || s.Kernel[d] == 0 || s.Kernel[d]%2 != 0 {
 			return nil
 		}
 		move := C.int64_t(apart)
-		q.x.extent[d], q.x.stride[d], q.x.step[d] = C.int64_t(s.In[d]), C.int64_t(s.InStrides.Spatial[d]), 2*move
+		q.x.extent[d], q.x.stride[d], q.x.step[d] = C.int64_t(s.In[d]), C.int64_t(s.InStrides.Spatial[d]), C.int64_t(tile)*move
 		q.x.apart[d] = move
-		q.v.extent[d], q.v.stride[d], q.v.step[d] = C.int64_t(s.Kernel[d]), C.int64_t(s.KernelStrides.Spatial[d]), 2
+		q.v.extent[d], q.v.stride[d], q.v.step[d] = C.int64_t(s.Kernel[d]), C.int64_t(s.KernelStrides.Spatial[d]), C.int64_t(tile)
 		q.v.apart[d] = 1
 		for pair := range apart {
 			q.x.first[d][pair] = C.int64_t(pair - s.PadLow[d])
@@ -61,7 +67,7 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 		q.pairs[d] = move
 		q.tap[d], q.apart[d] = C.int64_t(s.OutStrides.Spatial[d]), move*C.int64_t(s.OutStrides.Spatial[d])
 	}
-	q.h, q.w = C.int64_t(s.Kernel[0]/2), C.int64_t(s.Kernel[1]/2)
+	q.h, q.w = C.int64_t(s.Kernel[0]/tile), C.int64_t(s.Kernel[1]/tile)
 	switch {
 	case s.OutStrides.Channel == 1:
 		q.srow = C.int64_t(s.OutStrides.Batch)
@@ -73,7 +79,7 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 	g.tiles = s.InChannels * int(q.h*q.w)
 	g.size = s.Batch * s.OutChannels * c.out[0] * c.out[1]
 	g.flops = 2 * g.size * s.InChannels * s.Kernel[0] * s.Kernel[1]
-	if c.reach[2] != g.size || g.tiles < 3*minimalTiles {
+	if c.reach[2] != g.size || tile == 2 && g.tiles < 3*minimalTiles {
 		return nil
 	}
 	return g
@@ -149,7 +155,11 @@ func (w *gradient) time(s gradientSplit, threads int) float64 {
 	up := func(n, of int) int { return (n + of - 1) / of }
 	words, i, j, pairs := up(up(w.tiles, s.parts), unitOf(int(w.q.half))), up(int(w.q.x.n), s.rows), up(int(w.q.v.n), s.columns), up(int(w.q.pairs[0]*w.q.pairs[1]), s.pairs)
 	columns := roundUp(j, int(C.tile_cols()))
-	unit := float64(C.POINTS * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + up(words, C.TILES)*tapsCost*pairs*i*columns))
+	points, most := int(C.POINTS), int(C.TILES)
+	if w.q.tile == 4 {
+		points, most = C.QUAD_POINTS, C.QUAD_TILES
+	}
+	unit := float64(points * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + up(words, most)*tapsCost*pairs*i*columns))
 	return unit*rounds(s.units(), threads) + copyCost*float64((s.parts-1)*w.size)/float64(threads)
 }
 

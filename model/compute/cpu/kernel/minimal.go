@@ -17,7 +17,8 @@ import "C"
 
 import "unsafe"
 
-// minimal is a convolution over channels-last images by minimal filtering: 9 products for each 2 × 2 outputs instead of 16.
+// minimal is a convolution over channels-last images by minimal filtering: 9 products instead of 16 for each 2 × 2
+// outputs, or 25 instead of 64 for 4 × 4.
 type minimal struct {
 	q       C.minimal
 	classes []C.minimal_class

@@ -290,7 +290,7 @@ static inline void ISA(factors_of)(const float *taps, int64_t size, vf *f)
 }
 
 // The same for tiles of 4 x 4 outputs: in one dimension of taps that are apart vectors apart, and in two.
-static inline void ISA(factors_5)(const vf *g, int64_t apart, vf *f)
+static inline void ISA(tap_factors)(const vf *g, int64_t apart, vf *f)
 {
 	vf low = g[0], high = g[apart];
 	f[0] = low * 0.5f, f[1] = (low + high) * 0.5f, f[2] = (low - high) * (1 / 6.0f), f[3] = (low + 2 * high) * (1 / 6.0f), f[4] = high;
@@ -301,11 +301,11 @@ static void ISA(quad_factors)(const float *taps, int64_t size, float *to, int64_
 		vf g[4], lines[2][QUAD_FACTORS];
 		UNROLL for (int j = 0; j < 4; j++)
 			g[j] = *(const vf *)(taps + j * size + i);
-		ISA(factors_5)(g, 1, lines[0]);
-		ISA(factors_5)(g + 2, 1, lines[1]);
+		ISA(tap_factors)(g, 1, lines[0]);
+		ISA(tap_factors)(g + 2, 1, lines[1]);
 		UNROLL for (int x = 0; x < QUAD_FACTORS; x++) {
 			vf f[QUAD_FACTORS];
-			ISA(factors_5)(&lines[0][x], QUAD_FACTORS, f);
+			ISA(tap_factors)(&lines[0][x], QUAD_FACTORS, f);
 			UNROLL for (int y = 0; y < QUAD_FACTORS; y++)
 				*(vf *)(to + (y * QUAD_FACTORS + x) * all) = f[y];
 		}
@@ -372,12 +372,23 @@ static void ISA(pack_minimal)(const minimal *q, const product *kernel, const flo
 
 // The values of an operand's channels at the positions of a tile, line by line.
 typedef struct {
-	const float *at[FACTORS * FACTORS];
+	const float *at[QUAD_POINTS];
 } ISA(positions);
 
-// The factors of positions in one dimension: of two, with values of v, or of three, with values of x.
-static inline void ISA(factors_2)(vf low, vf high, vf high2, vf *f) { f[MIDDLE] = low + high, f[LOW_TAP] = low, f[HIGH_TAP] = high; }
-static inline void ISA(factors_3)(vf low, vf middle, vf high, vf *f) { f[MIDDLE] = middle, f[LOW_TAP] = low - middle, f[HIGH_TAP] = high - middle; }
+// The factors of positions in one dimension: with tiles of 2 positions of v, of those, or of three positions of x; with tiles of 4, of 4 and of 5.
+static inline void ISA(factors_2)(const vf *v, vf *f) { f[MIDDLE] = v[0] + v[1], f[LOW_TAP] = v[0], f[HIGH_TAP] = v[1]; }
+static inline void ISA(factors_3)(const vf *x, vf *f) { f[MIDDLE] = x[1], f[LOW_TAP] = x[0] - x[1], f[HIGH_TAP] = x[2] - x[1]; }
+static inline void ISA(factors_4)(const vf *v, vf *f)
+{
+	vf even = v[0] + v[2], odd = v[1] + v[3];
+	f[0] = v[0], f[1] = even + odd, f[2] = even - odd, f[3] = (v[0] + 2 * v[1]) + (4 * v[2] + 8 * v[3]), f[4] = v[3];
+}
+static inline void ISA(factors_5)(const vf *x, vf *f)
+{
+	vf outer = x[3] - x[1];
+	f[0] = 2 * (x[0] - x[2]) + outer, f[1] = 2 * x[1] + (x[2] - x[3]), f[2] = 3 * x[2] - (2 * x[1] + x[3]), f[3] = outer, f[4] = (x[4] - x[2]) - 2 * outer;
+}
+#define FACTORS_FOR(taps) (taps > 3 ? QUAD_FACTORS : FACTORS)
 
 #define WHOLE_FLOATS(x, at) (*(const vf *)(x + at))
 #define FIRST_FLOATS(x, at, n) ISA(load_first)(x + at, n)
@@ -393,25 +404,30 @@ static inline vf ISA(widened_first)(const half *x, int64_t n)
 }
 
 // The factors of a vector of channels, from channel i of n on.
-#define POINTS_OF(name, taps, WHOLE, FIRST)                                                                                   \
-	static inline void ISA(name##_##taps)(const ISA(positions) *t, int64_t i, int64_t n, vf *f)                           \
-	{                                                                                                                     \
-		vf v[3][3] = {0};                                                                                             \
-		UNROLL for (int y = 0; y < taps; y++) {                                                                       \
-			vf w[3] = {0};                                                                                        \
-			UNROLL for (int x = 0; x < taps; x++)                                                                 \
-				w[x] = n - i >= VL ? WHOLE(t->at[y * taps + x], i) : FIRST(t->at[y * taps + x], i, n - i);    \
-			ISA(factors_##taps)(w[0], w[1], w[2], v[y]);                                                          \
-		}                                                                                                             \
-		UNROLL for (int x = 0; x < FACTORS; x++) {                                                                    \
-			vf w[3];                                                                                              \
-			ISA(factors_##taps)(v[0][x], v[1][x], v[2][x], w);                                                    \
-			UNROLL for (int y = 0; y < FACTORS; y++)                                                              \
-				f[y * FACTORS + x] = w[y];                                                                    \
-		}                                                                                                             \
+#define POINTS_OF(name, taps, WHOLE, FIRST)                                                                                  \
+	static inline void ISA(name##_##taps)(const ISA(positions) *t, int64_t i, int64_t n, vf *f)                          \
+	{                                                                                                                    \
+		enum { factors = FACTORS_FOR(taps) };                                                                        \
+		vf v[taps][factors];                                                                                         \
+		UNROLL for (int y = 0; y < taps; y++) {                                                                      \
+			vf w[taps];                                                                                          \
+			UNROLL for (int x = 0; x < taps; x++)                                                                \
+				w[x] = n - i >= VL ? WHOLE(t->at[y * taps + x], i) : FIRST(t->at[y * taps + x], i, n - i);   \
+			ISA(factors_##taps)(w, v[y]);                                                                        \
+		}                                                                                                            \
+		UNROLL for (int x = 0; x < factors; x++) {                                                                   \
+			vf column[taps], w[factors];                                                                         \
+			UNROLL for (int y = 0; y < taps; y++)                                                                \
+				column[y] = v[y][x];                                                                         \
+			ISA(factors_##taps)(column, w);                                                                      \
+			UNROLL for (int y = 0; y < factors; y++)                                                             \
+				f[y * factors + x] = w[y];                                                                   \
+		}                                                                                                            \
 	}
 POINTS_OF(points, 2, WHOLE_FLOATS, FIRST_FLOATS)
 POINTS_OF(points, 3, WHOLE_FLOATS, FIRST_FLOATS)
+POINTS_OF(points, 4, WHOLE_FLOATS, FIRST_FLOATS)
+POINTS_OF(points, 5, WHOLE_FLOATS, FIRST_FLOATS)
 POINTS_OF(narrow_points, 2, WHOLE_HALVES, FIRST_HALVES)
 POINTS_OF(narrow_points, 3, WHOLE_HALVES, FIRST_HALVES)
 
@@ -421,9 +437,10 @@ POINTS_OF(narrow_points, 3, WHOLE_HALVES, FIRST_HALVES)
 	{                                                                                                                                     \
 		for (int64_t m = 0; m < n; m += width, to += panel)                                                                           \
 			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                                \
-				vf f[POINTS];                                                                                                 \
+				enum { points = FACTORS_FOR(taps) * FACTORS_FOR(taps) };                                                      \
+				vf f[points];                                                                                                 \
 				ISA(points_##taps)(t, m + i, n, f);                                                                           \
-				UNROLL for (int u = 0; u < POINTS; u++)                                                                       \
+				UNROLL for (int u = 0; u < points; u++)                                                                       \
 					*(vf *)(to + u * all + i) = f[u];                                                                     \
 			}                                                                                                                     \
 	}
@@ -446,6 +463,8 @@ POINTS_OF(narrow_points, 3, WHOLE_HALVES, FIRST_HALVES)
 	FACTOR_PAIRS(, factor_narrow, taps, narrow_points, ISA(paired_values))
 FACTOR_ROWS(2)
 FACTOR_ROWS(3)
+FACTOR_ROW(4)
+FACTOR_ROW(5)
 typedef void (*ISA(factor_row))(const ISA(positions) *, int64_t, int64_t, int64_t, float *, int64_t);
 #define EACH(name) {ISA(name##_2), ISA(name##_3)}
 #if defined(SET_AVX512)
@@ -459,6 +478,8 @@ VDP_FACTORS(3)
 // The function that writes factors of so many taps.
 static inline ISA(factor_row) ISA(factor_row_of)(int64_t half, int64_t narrow, int64_t taps)
 {
+	if (taps > 3)
+		return taps == 4 ? ISA(factor_row_4) : ISA(factor_row_5);
 	static const ISA(factor_row) rows[3][2] = {EACH(factor_row), EACH(factor_pairs), EACH(factor_narrow)};
 #if defined(SET_AVX512)
 	static const ISA(factor_row) vdps[2][2] = {EACH(vdp_pairs), EACH(vdp_narrow)};
@@ -508,7 +529,7 @@ static void ISA(stage_factors)(const minimal_gradient *q, const factored *o, con
 		}
 	}
 	if (ready > 0) {
-		for (int i = 0; i < FACTORS * FACTORS; i++)
+		for (int i = 0; i < taps * taps; i++)
 			tile[1].at[i] = zeros;
 		write(tile, f->n, f->width, f->panel, to, f->all);
 	}
@@ -523,16 +544,46 @@ typedef struct {
 static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, const gradient_part *p)
 {
 	int64_t i = p->i1 - p->i0, j = p->j1 - p->j0, words = (p->t1 - p->t0 + UNIT(q) - 1) / UNIT(q);
-	ISA(gradient_layout) l = {.words = words < TILES ? words : TILES, .channels = i < STAGED ? i : STAGED};
+	int64_t most = q->tile == 4 ? QUAD_TILES : TILES, points = (q->tile + 1) * (q->tile + 1);
+	ISA(gradient_layout) l = {.words = words < most ? words : most, .channels = i < STAGED ? i : STAGED};
 	l.zeros = ISA(aligned)(i > j ? i : j);
-	l.v = POINTS * ISA(factors_in)(j, l.words, q->swapped).all, l.x = POINTS * ISA(factors_in)(l.channels, l.words, !q->swapped).all;
+	l.v = points * ISA(factors_in)(j, l.words, q->swapped).all, l.x = points * ISA(factors_in)(l.channels, l.words, !q->swapped).all;
 	return l;
 }
 
 static int64_t ISA(gradient_floats)(const minimal_gradient *q, const gradient_part *p)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	return l.zeros + l.v + l.x + POINTS * SUMMED * COLS;
+	int64_t points = (q->tile + 1) * (q->tile + 1);
+	return l.zeros + l.v + l.x + points * SUMMED * COLS;
+}
+
+// Writes the four taps of a pair from a vector of sums of each point, which are all floats apart, line by line.
+static inline void ISA(taps_of_pairs)(const float *s, int64_t all, vf *taps)
+{
+#define SUM(u, w) *(const vf *)(s + ((u) * FACTORS + (w)) * all)
+	UNROLL for (int dy = 0; dy < 2; dy++)
+		UNROLL for (int dx = 0; dx < 2; dx++)
+			taps[dy * 2 + dx] = (SUM(MIDDLE, MIDDLE) + SUM(MIDDLE, LOW_TAP + dx)) + (SUM(LOW_TAP + dy, MIDDLE) + SUM(LOW_TAP + dy, LOW_TAP + dx));
+#undef SUM
+}
+static inline void ISA(two_taps)(const vf *m, vf *taps)
+{
+	vf sixth = (m[2] + m[3]) * (1 / 6.0f), half = m[1] * 0.5f;
+	taps[0] = (m[0] * 0.5f + half) + sixth, taps[1] = (half + m[4]) + (m[3] * 0.5f - sixth);
+}
+static inline void ISA(taps_of_quads)(const float *s, int64_t all, vf *taps)
+{
+	vf lines[2][QUAD_FACTORS];
+	UNROLL for (int x = 0; x < QUAD_FACTORS; x++) {
+		vf m[QUAD_FACTORS], t[2];
+		UNROLL for (int y = 0; y < QUAD_FACTORS; y++)
+			m[y] = *(const vf *)(s + (y * QUAD_FACTORS + x) * all);
+		ISA(two_taps)(m, t);
+		lines[0][x] = t[0], lines[1][x] = t[1];
+	}
+	ISA(two_taps)(lines[0], taps);
+	ISA(two_taps)(lines[1], taps + 2);
 }
 
 // Adds the products of n staged rows and of width columns of a panel to the four taps of a pair, some tiles at a time.
@@ -540,11 +591,12 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 	const float *cols, int64_t width, float *y, int add, float *sums)
 {
 	const run r = {0, 0, words, 0, 0, 0};
+	int64_t quads = q->tile == 4, points = quads ? QUAD_POINTS : POINTS;
 	int64_t high = ISA(height)(n), group = SUMMED / ROWS * high, all = group * COLS;
 	for (int64_t i = 0, height; i < n; i += height, y += height * q->srow) {
 		height = n - i < group ? n - i : group;
-		for (int64_t u = 0; u < POINTS; u++) {
-			for (int64_t k = u; k < height; k += POINTS)
+		for (int64_t u = 0; u < points; u++) {
+			for (int64_t k = u; k < height; k += points)
 				for (int64_t d = 0; d < 4; d++)
 					for (int64_t m = 0; m < COLS; m += 16)
 						__builtin_prefetch(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + k * q->srow + m, 1);
@@ -552,17 +604,16 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 				ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, height - k < high ? height - k : high, a->pitch, cols + u * b->all, COLS,
 					COLS, sums + (u * group + k) * COLS, COLS, 0);
 		}
-		for (int64_t dy = 0; dy < 2; dy++)
-			for (int64_t dx = 0; dx < 2; dx++) {
-				float *to = y + dy * q->apart[0] + dx * q->apart[1];
-				for (int64_t k = 0; k < height; k++, to += q->srow)
-					for (int64_t m = 0; m < width; m += VL) {
-						const float *s = sums + k * COLS + m;
-#define SUM(u, w) *(const vf *)(s + ((u) * FACTORS + (w)) * all)
-						vf sum = (SUM(MIDDLE, MIDDLE) + SUM(MIDDLE, LOW_TAP + dx)) + (SUM(LOW_TAP + dy, MIDDLE) + SUM(LOW_TAP + dy, LOW_TAP + dx));
-#undef SUM
-						ISA(store_row)(to + m, (const float *)&sum, width - m < VL ? width - m : VL, add);
-					}
+		for (int64_t k = 0; k < height; k++)
+			for (int64_t m = 0; m < width; m += VL) {
+				vf taps[4];
+				if (quads)
+					ISA(taps_of_quads)(sums + k * COLS + m, all, taps);
+				else
+					ISA(taps_of_pairs)(sums + k * COLS + m, all, taps);
+				UNROLL for (int d = 0; d < 4; d++)
+					ISA(store_row)(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + k * q->srow + m, (const float *)&taps[d],
+						width - m < VL ? width - m : VL, add);
 			}
 	}
 }
@@ -582,7 +633,7 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
 	float *vs = room + l.zeros, *xs = vs + l.v, *sums = xs + l.x;
 	ISA(factors) fv = ISA(factors_in)(p->j1 - p->j0, l.words, q->swapped);
-	int64_t block = UNIT(q) * TILES;
+	int64_t block = q->tile == 4 ? QUAD_TILES : UNIT(q) * TILES;
 	memset(room, 0, 4 * l.zeros);
 	for (int64_t t = p->t0; t < p->t1; t += block) {
 		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q);
@@ -603,6 +654,7 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 }
 
 #undef POINTS_OF
+#undef FACTORS_FOR
 #undef GROUP
 #undef RUNS_SUM
 #undef NO_FETCH
