@@ -8,11 +8,11 @@
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
 
 // A convolution by minimal filtering computes TALL tiles and PANELS panels of columns at a time, with SUMS sums of products each, or QUAD_TALL tiles of
-// 4 x 4 outputs with QUAD_POINTS sums.
-enum { TALL = 64, PANELS = 4, SUMS = 5, QUAD_TALL = 32 };
+// 4 x 4 outputs with QUAD_POINTS sums, which are SUMS_PAD floats further apart than they are long, so that those of a vector are not in one set of a cache.
+enum { TALL = 64, PANELS = 4, SUMS = 5, QUAD_TALL = 32, SUMS_PAD = 16 };
 
-// A gradient by minimal filtering stages the factors of TILES words, or QUAD_TILES of 4 x 4 positions, and STAGED channels of x at a time, and sums over them for SUMMED rows of a panel, before
-// it adds the sums to taps.
+// A gradient by minimal filtering stages the factors of TILES words, or QUAD_TILES of 4 x 4 positions, and STAGED channels of x at a time, and sums over
+// them for SUMMED rows of a panel, before it adds the sums to taps.
 enum { TILES = 128, STAGED = 64, SUMMED = 24, QUAD_TILES = 64 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image

@@ -195,11 +195,14 @@ func (w *minimal) run(p *Pool, x, kernel, y []float32) {
 	t.end()
 }
 
-// heavy reports whether the kernel's factors take more memory than the planes of all images.
+// heavy reports whether the kernel's factors take more memory than the planes of all images, or than a cache.
 func (w *minimal) heavy() bool {
 	e := w.all()
-	return w.packed > 2<<20 || w.packed > int(C.planes_floats(&w.q, &e))
+	return w.packed > heavyKernel || w.packed > int(C.planes_floats(&w.q, &e))
 }
+
+// heavyKernel is the largest number of floats of a packed kernel that units of tiles read.
+const heavyKernel = 1 << 21
 
 func (w *minimal) all() C.extent {
 	return C.extent{i1: C.int64_t(w.batch), l1: w.q.h, w1: C.int64_t(len(w.classes))}
@@ -249,8 +252,8 @@ func (t *minimalTask) end() {
 }
 
 // tileRows is the number of tiles that read a panel of the kernel while it is in a cache: enough of them to make up for loading the panel, few enough that their
-// planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless threads need more units. Tests lower
-// both.
+// planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless threads need more units. Tiles of
+// 4 × 4 outputs have quadRows at least. Tests lower all of them.
 var tileRows, wideRows, quadRows = 16, 64, 32
 
 // split chooses units of whole images if there are enough of them for all threads, otherwise of lines, and of groups of panels if threads then finish earlier,

@@ -239,9 +239,10 @@ static void ISA(quad_outputs)(const minimal *q, const float *sums, int64_t size,
 static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_t rows, int64_t i0, int64_t i1, int64_t p0, int64_t p1,
 	const float *planes, const float *b, float *y, const int64_t *at, float *sums)
 {
-	int64_t c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs, size = (i1 - i0) * COLS, quads = q->tile == 4, factors = quads ? QUAD_FACTORS : FACTORS;
-	int64_t all = (quads ? QUAD_POINTS : SUMS) * size;
+	int64_t quads = q->tile == 4, factors = quads ? QUAD_FACTORS : FACTORS, c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs;
+	int64_t size = (i1 - i0) * COLS + quads * SUMS_PAD, all = (quads ? QUAD_POINTS : SUMS) * size;
 	for (int s = 0; s < factors * factors; s++) {
+		int64_t fetched = quads ? s - (QUAD_POINTS - 16) : -1; // the output of each tile that is fetched, once the first sums are ready
 		ISA(step) t = quads ? (ISA(step)){s, 0, 0, s + 1, 0} : ISA(pair_steps)[s];
 		run r[MAX_PAIRS * MAX_PAIRS];
 		for (int64_t ty = 0; ty < q->ypairs; ty++)
@@ -254,6 +255,9 @@ static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_
 			float *sum = sums + (p - p0) * all - size, *out = y + p * COLS + t.at / 2 * q->oline + t.at % 2 * q->ocolumn;
 			for (int64_t i = i0, height; i < i1; i += height, sum += height * COLS) {
 				height = (i1 - i + groups - 1) / groups--;
+				for (int64_t k = i - i0; fetched >= 0 && k < i - i0 + height; k++)
+					for (int64_t m = 0; m < COLS; m += 16)
+						__builtin_prefetch(y + p * COLS + at[k] + fetched / 4 * q->oline + fetched % 4 * q->ocolumn + m, 1, 2);
 				ISA(minimal_tile_of)(q->half, height, vectors)(r, runs, planes + i * c, c, b + (w->b + p * w->panel), t.more ? sum + t.more * size : 0,
 					t.also ? sum + t.also * size : 0, t.to ? sum + t.to * size : out, t.to ? ISA(flat) : at + i - i0);
 			}
