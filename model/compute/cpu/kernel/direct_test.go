@@ -463,6 +463,15 @@ func TestConvPaths(t *testing.T) {
 			}
 		}
 	}
+	for _, l := range []struct {
+		spec ConvSpec
+		tile int
+	}{{nhwc(16, 32, 64, 128, 4, 2, 1), 4}, {inputGradient(nhwc(16, 16, 256, 512, 4, 2, 1)), 4}, {nhwc(16, 8, 256, 512, 4, 2, 1), 2}, {nhwc(1, 64, 64, 128, 4, 2, 1), 2},
+		{nhwc(64, 32, 16, 32, 4, 2, 1), 2}} {
+		if c, err := PlanConv(l.spec); err != nil || c.minimal == nil || int(c.minimal.q.tile) != l.tile {
+			t.Errorf("%+v is not computed in tiles of %d × %d outputs: %v", l.spec, l.tile, l.tile, err)
+		}
+	}
 	for _, size := range []int{8, 16, 32} {
 		if c, err := PlanConv(kernelGradient(nhwc(16, size, 64, 128, 4, 2, 1))); err != nil || c.gradient == nil {
 			t.Errorf("the gradient for a kernel of images of %d lines is not computed by minimal filtering: %v", size, err)
@@ -511,9 +520,9 @@ func TestConvMinimal(t *testing.T) {
 
 // forTiles allows tiles of 4 × 4 outputs wherever they are possible, or excludes them.
 func forTiles(t *testing.T, tile int) {
-	channels, tiles := quadChannels, quadTiles
-	t.Cleanup(func() { quadChannels, quadTiles = channels, tiles })
-	quadChannels, quadTiles = 1, 0
+	channels, tiles, images := quadChannels, quadTiles, quadImages
+	t.Cleanup(func() { quadChannels, quadTiles, quadImages = channels, tiles, images })
+	quadChannels, quadTiles, quadImages = 1, 0, 1
 	if tile == 2 {
 		quadTiles = 1 << 30
 	}

@@ -35,8 +35,9 @@ var (
 	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. With bfloat16, and for kernel
 	// gradients, it is three times as large.
 	minimalTiles = 16
-	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
-	quadChannels, quadTiles = 32, 64
+	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs, and quadImages the smallest batch: where the planes of all images are staged first,
+	// a thread stages a whole image.
+	quadChannels, quadTiles, quadImages = 32, 64, 2
 )
 
 // filteredHalves has the sets for bfloat16 whose products take so long that minimal filtering pays. Tests add plain C.
@@ -66,7 +67,7 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 		return nil, nil
 	}
 	for _, tile := range []int{4, 2} {
-		if tile == 4 && (half != halfNone || min(c.spec.InChannels, c.spec.OutChannels) < quadChannels) {
+		if tile == 4 && (half != halfNone || c.spec.Batch < quadImages || min(c.spec.InChannels, c.spec.OutChannels) < quadChannels) {
 			continue
 		}
 		if w, err := c.planTiles(half, tile); w != nil || err != nil {
