@@ -501,7 +501,10 @@ func TestConvMinimal(t *testing.T) {
 	minimalChannels, minimalTiles = 1, 0
 	p := NewPool(2)
 	defer p.Close()
-	defer func(rows, wide, quads int) { tileRows, wideRows, quadRows = rows, wide, quads }(tileRows, wideRows, quadRows)
+	defer func(rows, wide, quads, heavy, most int) {
+		tileRows, wideRows, quadRows, heavyKernel, mostPlanes = rows, wide, quads, heavy, most
+	}(tileRows, wideRows, quadRows, heavyKernel, mostPlanes)
+	rows, heavy := tileRows, heavyKernel
 	for _, tile := range []int{2, 4} {
 		t.Run(fmt.Sprint("tiles of ", tile), func(t *testing.T) {
 			forTiles(t, tile)
@@ -509,8 +512,11 @@ func TestConvMinimal(t *testing.T) {
 				if tile == 4 && o != Exact {
 					return
 				}
-				for _, tileRows = range []int{tileRows, 5} { // units of images, and of some of an image's lines
-					wideRows, quadRows = tileRows, tileRows
+				for _, tileRows = range []int{rows, 5, 0} { // units of images, of some of an image's lines, and of panels for some images
+					wideRows, quadRows, heavyKernel = tileRows, tileRows, heavy
+					if tileRows == 0 {
+						heavyKernel, mostPlanes = 0, 0
+					}
 					checkWindows(t, p, o, drawMinimal(o, tile), func(c *Conv) bool { return c.minimal != nil && int(c.minimal.q.tile) == tile })
 				}
 			})

@@ -180,6 +180,7 @@ type minimalTask struct {
 	first               bool     // packs or stages what all units read
 	units, parts, group int      // number of parts of the images, of their lines of tiles, and of the panels
 	panels              int
+	lo, hi              int // images whose planes are staged first
 }
 
 var minimalTasks keep[minimalTask]
@@ -198,15 +199,22 @@ func (w *minimal) run(p *Pool, x, kernel, y []float32) {
 
 // heavy reports whether the kernel's factors take more memory than the planes of all images, or than a cache.
 func (w *minimal) heavy() bool {
-	e := w.all()
-	return w.packed > heavyKernel || w.packed > int(C.planes_floats(&w.q, &e))
+	return w.packed > heavyKernel || w.packed > w.planes(0, w.batch)
 }
 
-// heavyKernel is the largest number of floats of a packed kernel that units of tiles read.
-const heavyKernel = 1 << 21
+// heavyKernel is the largest number of floats of a packed kernel that units of tiles read, and mostPlanes the largest number of floats of planes that are
+// staged at once, unless those of an image, or the kernel, are larger. Tests lower both.
+var heavyKernel, mostPlanes = 1 << 21, 1 << 23
 
-func (w *minimal) all() C.extent {
-	return C.extent{i1: C.int64_t(w.batch), l1: w.q.h, w1: C.int64_t(len(w.classes))}
+// planes returns the number of floats of the planes of images [lo, hi).
+func (w *minimal) planes(lo, hi int) int {
+	e := w.images(lo, hi)
+	return int(C.planes_floats(&w.q, &e))
+}
+
+// images returns the extent of all classes and lines of images [lo, hi).
+func (w *minimal) images(lo, hi int) C.extent {
+	return C.extent{i0: C.int64_t(lo), i1: C.int64_t(hi), l1: w.q.h, w1: C.int64_t(len(w.classes))}
 }
 
 func (w *minimal) task(p *Pool, x, kernel, y []float32) *minimalTask {
@@ -229,17 +237,23 @@ func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 	return t
 }
 
-// runPanels stages all planes first. Units are pairs of panels, which read the planes together, unless threads need more units.
+// runPanels stages all planes first, of as many images as fit. Units are pairs of panels, which read the planes together, unless threads need more units.
 func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
-	t, e := w.task(p, x, kernel, y), w.all()
-	t.planes, t.first = p.scratch.get(int(C.planes_floats(&w.q, &e))), true
-	p.run(w.batch, 1, t)
-	t.first, t.group = false, t.panels
-	if pairs := (t.panels + 1) / 2; len(w.classes)*pairs >= p.threads*chunksPerThread {
-		t.group = pairs
+	t := w.task(p, x, kernel, y)
+	images := min(w.batch, max(1, max(mostPlanes, w.packed)/w.planes(0, 1)))
+	t.planes = p.scratch.get(w.planes(0, images))
+	for t.lo < w.batch {
+		t.hi = min(t.lo+images, w.batch)
+		t.first = true
+		p.run(t.hi-t.lo, 1, t)
+		t.first, t.group = false, t.panels
+		if pairs := (t.panels + 1) / 2; len(w.classes)*pairs >= p.threads*chunksPerThread {
+			t.group = pairs
+		}
+		units := len(w.classes) * t.group
+		p.runChunks(units, units, t)
+		t.lo = t.hi
 	}
-	units := len(w.classes) * t.group
-	p.runChunks(units, units, t)
 	t.end()
 }
 
@@ -253,8 +267,8 @@ func (t *minimalTask) end() {
 }
 
 // tileRows is the number of tiles that read a panel of the kernel while it is in a cache: enough of them to make up for loading the panel, few enough that their
-// planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless threads need more units. Tiles of
-// 4 × 4 outputs have quadRows at least. Tests lower all of them.
+// planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless threads need more units. With
+// 4 × 4 outputs it is quadRows, in the same way. Tests lower all of them.
 var tileRows, wideRows, quadRows = 16, 64, 32
 
 // split chooses units of whole images if there are enough of them for all threads, otherwise of lines, and of groups of panels if threads then finish earlier,
@@ -305,8 +319,8 @@ func (t *minimalTask) do(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		switch {
 		case t.planes != nil && t.first:
-			e := t.all()
-			t.stage(&e, i, i+1, t.planes)
+			e := t.images(t.lo, t.hi)
+			t.stage(&e, t.lo+i, t.lo+i+1, t.planes)
 		case t.planes != nil:
 			class, group := i/t.group, i%t.group
 			t.columns(class, t.panels*group/t.group, t.panels*(group+1)/t.group)
@@ -352,9 +366,9 @@ func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
 	t.pool.scratch.put(line)
 }
 
-// columns computes panels [lo, hi) of a class for all images, with the staged planes.
+// columns computes panels [lo, hi) of a class, with the staged planes.
 func (t *minimalTask) columns(class, lo, hi int) {
-	v, e := t.classes[class], t.all()
+	v, e := t.classes[class], t.images(t.lo, t.hi)
 	room := t.pool.scratch.get((hi - lo) * int(v.panel))
 	for p := lo; p < hi; p++ {
 		t.pack(class, p, room.data[(p-lo)*int(v.panel):])
