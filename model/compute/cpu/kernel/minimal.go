@@ -199,15 +199,15 @@ func (w *minimal) run(p *Pool, x, kernel, y []float32) {
 
 // heavy reports whether the kernel's factors take more memory than the planes of all images, or than a cache.
 func (w *minimal) heavy() bool {
-	return w.packed > heavyKernel || w.packed > w.planes(0, w.batch)
+	return w.packed > heavyKernel || w.packed > w.planeFloats(0, w.batch)
 }
 
 // heavyKernel is the largest number of floats of a packed kernel that units of tiles read, and mostPlanes the largest number of floats of planes that are
 // staged at once, unless those of an image, or the kernel, are larger. Tests lower both.
 var heavyKernel, mostPlanes = 1 << 21, 1 << 23
 
-// planes returns the number of floats of the planes of images [lo, hi).
-func (w *minimal) planes(lo, hi int) int {
+// planeFloats returns the number of floats of the planes of images [lo, hi).
+func (w *minimal) planeFloats(lo, hi int) int {
 	e := w.images(lo, hi)
 	return int(C.planes_floats(&w.q, &e))
 }
@@ -240,8 +240,8 @@ func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 // runPanels stages all planes first, of as many images as fit. Units are pairs of panels, which read the planes together, unless threads need more units.
 func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 	t := w.task(p, x, kernel, y)
-	images := min(w.batch, max(1, max(mostPlanes, w.packed)/w.planes(0, 1)))
-	t.planes = p.scratch.get(w.planes(0, images))
+	images := min(w.batch, max(1, max(mostPlanes, w.packed)/w.planeFloats(0, 1)))
+	t.planes = p.scratch.get(w.planeFloats(0, images))
 	for t.lo < w.batch {
 		t.hi = min(t.lo+images, w.batch)
 		t.first = true
