@@ -499,11 +499,13 @@ typedef struct {
 	int64_t n, width, pitch, panel, all; // channels, those of a panel; distances of words, panels and points
 } ISA(factors);
 
-static ISA(factors) ISA(factors_in)(int64_t n, int64_t words, int64_t rows)
+static ISA(factors) ISA(factors_in)(const minimal_gradient *q, int64_t n, int64_t words, int64_t rows)
 {
 	ISA(factors) f = {.n = n, .width = COLS, .pitch = COLS, .panel = words * COLS};
-	if (rows)
-		f.width = n < STAGED ? n : STAGED, f.pitch = ISA(aligned)(f.width) + 4, f.panel = ISA(aligned)(words * f.pitch + VL);
+	if (rows) {
+		int64_t quads = q->tile == 4, most = quads ? SUMMED : STAGED, panels = (n + most - 1) / most;
+		f.width = (n + panels - 1) / panels, f.pitch = ISA(aligned)(f.width) + (quads ? 0 : 4), f.panel = ISA(aligned)(words * f.pitch + VL);
+	}
 	f.all = (n + f.width - 1) / f.width * f.panel + 64;
 	return f;
 }
@@ -551,7 +553,7 @@ static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, c
 	int64_t most = q->tile == 4 ? QUAD_TILES : TILES, points = (q->tile + 1) * (q->tile + 1);
 	ISA(gradient_layout) l = {.words = words < most ? words : most, .channels = i < STAGED ? i : STAGED};
 	l.zeros = ISA(aligned)(i > j ? i : j);
-	l.v = points * ISA(factors_in)(j, l.words, q->swapped).all, l.x = points * ISA(factors_in)(l.channels, l.words, !q->swapped).all;
+	l.v = points * ISA(factors_in)(q, j, l.words, q->swapped).all, l.x = points * ISA(factors_in)(q, l.channels, l.words, !q->swapped).all;
 	return l;
 }
 
@@ -596,17 +598,19 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 {
 	const run r = {0, 0, words, 0, 0, 0};
 	int64_t quads = q->tile == 4, points = quads ? QUAD_POINTS : POINTS;
-	int64_t high = ISA(height)(n), group = SUMMED / ROWS * high, all = group * COLS;
+	const int64_t all = SUMMED * COLS;
 	for (int64_t i = 0, height; i < n; i += height, y += height * q->srow) {
-		height = n - i < group ? n - i : group;
+		height = n - i < SUMMED ? n - i : SUMMED;
 		for (int64_t u = 0; u < points; u++) {
 			for (int64_t k = u; k < height; k += points)
 				for (int64_t d = 0; d < 4; d++)
 					for (int64_t m = 0; m < COLS; m += 16)
 						__builtin_prefetch(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + k * q->srow + m, 1);
-			for (int64_t k = 0; k < height; k += high)
-				ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, height - k < high ? height - k : high, a->pitch, cols + u * b->all, COLS,
-					COLS, sums + (u * group + k) * COLS, COLS, 0);
+			for (int64_t k = 0, groups = (height + ROWS - 1) / ROWS, high; k < height; k += high) {
+				high = (height - k + groups - 1) / groups--;
+				ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, high, a->pitch, cols + u * b->all, COLS, COLS, sums + u * all + k * COLS,
+					COLS, 0);
+			}
 		}
 		for (int64_t k = 0; k < height; k++)
 			for (int64_t m = 0; m < width; m += VL) {
@@ -636,7 +640,7 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
 	float *vs = room + l.zeros, *xs = vs + l.v, *sums = xs + l.x;
-	ISA(factors) fv = ISA(factors_in)(p->j1 - p->j0, l.words, q->swapped);
+	ISA(factors) fv = ISA(factors_in)(q, p->j1 - p->j0, l.words, q->swapped);
 	int64_t block = q->tile == 4 ? QUAD_TILES : UNIT(q) * TILES;
 	memset(room, 0, 4 * l.zeros);
 	for (int64_t t = p->t0; t < p->t1; t += block) {
@@ -645,7 +649,7 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 		for (int64_t k = p->pair0; k < p->pair1; k++) {
 			const int64_t pair[2] = {k / q->pairs[1], k % q->pairs[1]};
 			for (int64_t i = p->i0; i < p->i1; i += STAGED) {
-				ISA(factors) fx = ISA(factors_in)(p->i1 - i < STAGED ? p->i1 - i : STAGED, l.words, !q->swapped);
+				ISA(factors) fx = ISA(factors_in)(q, p->i1 - i < STAGED ? p->i1 - i : STAGED, l.words, !q->swapped);
 				float *to = y + pair[0] * q->tap[0] + pair[1] * q->tap[1] + (q->swapped ? p->j0 * q->srow + i : i * q->srow + p->j0);
 				ISA(stage_factors)(q, &q->x, x, t, end, i, pair, &fx, room, xs);
 				if (q->swapped)
