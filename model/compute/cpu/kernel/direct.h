@@ -12,7 +12,7 @@ enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LIN
 enum { TALL = 64, PANELS = 4, SUMS = 5, QUAD_TALL = 32, SUMS_PAD = 16 };
 
 // A gradient by minimal filtering stages the factors of TILES words, or QUAD_TILES of 4 x 4 positions, and STAGED channels of x at a time, and sums over
-// them for SUMMED rows of a panel, before it adds the sums to taps.
+// them for SUMMED rows, before it adds the sums to taps. A panel of rows has STAGED channels, or those SUMMED of 4 x 4 positions.
 enum { TILES = 128, STAGED = 64, SUMMED = 24, QUAD_TILES = 64 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
