@@ -504,7 +504,7 @@ static ISA(factors) ISA(factors_in)(const minimal_gradient *q, int64_t n, int64_
 	ISA(factors) f = {.n = n, .width = COLS, .pitch = COLS, .panel = words * COLS};
 	if (rows) {
 		int64_t quads = q->tile == 4, most = quads ? SUMMED : STAGED, panels = (n + most - 1) / most;
-		f.width = (n + panels - 1) / panels, f.pitch = ISA(aligned)(f.width) + (quads ? 0 : 4), f.panel = ISA(aligned)(words * f.pitch + VL);
+		f.width = (n + panels - 1) / panels, f.pitch = quads ? (f.width + VL - 1) / VL * VL : ISA(aligned)(f.width) + 4, f.panel = ISA(aligned)(words * f.pitch + VL);
 	}
 	f.all = (n + f.width - 1) / f.width * f.panel + 64;
 	return f;
