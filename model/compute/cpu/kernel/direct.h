@@ -7,13 +7,9 @@
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
 
-// A convolution by minimal filtering computes TALL tiles and PANELS panels of columns at a time, with SUMS sums of products each, or QUAD_TALL tiles of
-// 4 x 4 outputs with QUAD_POINTS sums, which are SUMS_PAD floats further apart than they are long, so that those of a vector are not in one set of a cache.
-enum { TALL = 64, PANELS = 4, SUMS = 5, QUAD_TALL = 32, SUMS_PAD = 16 };
-
-// A gradient by minimal filtering stages the factors of TILES words, or QUAD_TILES of 4 x 4 positions, and STAGED channels of x at a time, and sums over
-// them for SUMMED rows, before it adds the sums to taps. A panel of rows has STAGED channels, or those SUMMED of 4 x 4 positions.
-enum { TILES = 128, STAGED = 64, SUMMED = 24, QUAD_TILES = 64 };
+// A convolution by minimal filtering computes up to TALL tiles and PANELS panels of columns at a time. A gradient stages the factors of STAGED channels of x
+// at a time, and sums over those of some words for SUMMED rows, before it adds the sums to taps.
+enum { TALL = 64, PANELS = 4, STAGED = 64, SUMMED = 24 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
@@ -107,6 +103,22 @@ typedef struct {
 
 // The factors of a product in one dimension: the value between a pair of taps and their sum, or a difference and one tap.
 enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, QUAD_FACTORS = 5, QUAD_POINTS = 25, MAX_PAIRS = 2 };
+
+// What depends on the outputs of a tile in each dimension, or on the positions of a gradient's tile.
+typedef struct {
+	int64_t factors, points; // factors in a dimension, and products of a tile
+	int64_t tall, sums, pad; // tiles at a time, their sums of products, and floats between these, so that those of a vector are not in one set of a cache
+	int64_t words, rows, gap; // of a gradient: words at a time, rows of a panel, and floats between the rows of two words
+} tile_sizes;
+
+static inline const tile_sizes *sizes_of(int64_t tile)
+{
+	static const tile_sizes sizes[] = {
+		[2] = {FACTORS, POINTS, .tall = TALL, .sums = 5, .pad = 0, .words = 128, .rows = STAGED, .gap = 4},
+		[4] = {QUAD_FACTORS, QUAD_POINTS, .tall = 32, .sums = QUAD_POINTS, .pad = 16, .words = 64, .rows = SUMMED, .gap = 0},
+	};
+	return &sizes[tile];
+}
 
 // Outputs of a minimal convolution that use the same taps: out is the offset of the first one, b and panel describe the packed kernel, and
 // y and x have the planes of each factor and pair of taps.

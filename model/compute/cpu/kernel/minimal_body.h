@@ -239,16 +239,16 @@ static void ISA(quad_outputs)(const minimal *q, const float *sums, int64_t size,
 static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_t rows, int64_t i0, int64_t i1, int64_t p0, int64_t p1,
 	const float *planes, const float *b, float *y, const int64_t *at, float *sums)
 {
-	int64_t quads = q->tile == 4, factors = quads ? QUAD_FACTORS : FACTORS, c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs;
-	int64_t size = (i1 - i0) * COLS + quads * SUMS_PAD, all = (quads ? QUAD_POINTS : SUMS) * size;
-	for (int s = 0; s < factors * factors; s++) {
+	const tile_sizes *z = sizes_of(q->tile);
+	int64_t quads = q->tile == 4, c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs, size = (i1 - i0) * COLS + z->pad, all = z->sums * size;
+	for (int s = 0; s < z->points; s++) {
 		int64_t fetched = quads ? s - (QUAD_POINTS - 16) : -1; // the output of each tile that is fetched, once the first sums are ready
 		ISA(step) t = quads ? (ISA(step)){s, 0, 0, s + 1, 0} : ISA(pair_steps)[s];
 		run r[MAX_PAIRS * MAX_PAIRS];
 		for (int64_t ty = 0; ty < q->ypairs; ty++)
 			for (int64_t tx = 0; tx < q->xpairs; tx++) {
-				int64_t pair = ty * q->xpairs + tx, z = w->y[t.point / factors][ty] * q->xplanes + w->x[t.point % factors][tx];
-				r[pair] = (run){.a = z * rows * c, .b = t.point * q->apart + pair * c * COLS, .n = c};
+				int64_t pair = ty * q->xpairs + tx, plane = w->y[t.point / z->factors][ty] * q->xplanes + w->x[t.point % z->factors][tx];
+				r[pair] = (run){.a = plane * rows * c, .b = t.point * q->apart + pair * c * COLS, .n = c};
 			}
 		for (int64_t p = p0; p < p1; p++) {
 			int64_t vectors = q->n - p * COLS > VL ? 2 : 1, groups = (i1 - i0 + ROWS - 1) / ROWS;
@@ -269,7 +269,7 @@ static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_
 
 static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums)
 {
-	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, tall = q->tile == 4 ? QUAD_TALL : TALL, at[TALL];
+	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, tall = sizes_of(q->tile)->tall, at[TALL];
 	for (int64_t i = 0; i < rows; i += tall) {
 		int64_t end = rows - i < tall ? rows : i + tall;
 		for (int64_t j = i; j < end; j++) {
@@ -503,8 +503,9 @@ static ISA(factors) ISA(factors_in)(const minimal_gradient *q, int64_t n, int64_
 {
 	ISA(factors) f = {.n = n, .width = COLS, .pitch = COLS, .panel = words * COLS};
 	if (rows) {
-		int64_t quads = q->tile == 4, most = quads ? SUMMED : STAGED, panels = (n + most - 1) / most;
-		f.width = (n + panels - 1) / panels, f.pitch = quads ? (f.width + VL - 1) / VL * VL : ISA(aligned)(f.width) + 4, f.panel = ISA(aligned)(words * f.pitch + VL);
+		const tile_sizes *z = sizes_of(q->tile);
+		int64_t panels = (n + z->rows - 1) / z->rows;
+		f.width = (n + panels - 1) / panels, f.pitch = (f.width + VL - 1) / VL * VL + z->gap, f.panel = ISA(aligned)(words * f.pitch + VL);
 	}
 	f.all = (n + f.width - 1) / f.width * f.panel + 64;
 	return f;
@@ -550,18 +551,17 @@ typedef struct {
 static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, const gradient_part *p)
 {
 	int64_t i = p->i1 - p->i0, j = p->j1 - p->j0, words = (p->t1 - p->t0 + UNIT(q) - 1) / UNIT(q);
-	int64_t most = q->tile == 4 ? QUAD_TILES : TILES, points = (q->tile + 1) * (q->tile + 1);
-	ISA(gradient_layout) l = {.words = words < most ? words : most, .channels = i < STAGED ? i : STAGED};
+	const tile_sizes *z = sizes_of(q->tile);
+	ISA(gradient_layout) l = {.words = words < z->words ? words : z->words, .channels = i < STAGED ? i : STAGED};
 	l.zeros = ISA(aligned)(i > j ? i : j);
-	l.v = points * ISA(factors_in)(q, j, l.words, q->swapped).all, l.x = points * ISA(factors_in)(q, l.channels, l.words, !q->swapped).all;
+	l.v = z->points * ISA(factors_in)(q, j, l.words, q->swapped).all, l.x = z->points * ISA(factors_in)(q, l.channels, l.words, !q->swapped).all;
 	return l;
 }
 
 static int64_t ISA(gradient_floats)(const minimal_gradient *q, const gradient_part *p)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	int64_t points = (q->tile + 1) * (q->tile + 1);
-	return l.zeros + l.v + l.x + points * SUMMED * COLS;
+	return l.zeros + l.v + l.x + sizes_of(q->tile)->points * SUMMED * COLS;
 }
 
 // Writes the four taps of a pair from a vector of sums of each point, which are all floats apart, line by line.
@@ -597,7 +597,7 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 	const float *cols, int64_t width, float *y, int add, float *sums)
 {
 	const run r = {0, 0, words, 0, 0, 0};
-	int64_t quads = q->tile == 4, points = quads ? QUAD_POINTS : POINTS;
+	int64_t quads = q->tile == 4, points = sizes_of(q->tile)->points;
 	const int64_t all = SUMMED * COLS;
 	for (int64_t i = 0, height; i < n; i += height, y += height * q->srow) {
 		height = n - i < SUMMED ? n - i : SUMMED;
@@ -641,7 +641,7 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
 	float *vs = room + l.zeros, *xs = vs + l.v, *sums = xs + l.x;
 	ISA(factors) fv = ISA(factors_in)(q, p->j1 - p->j0, l.words, q->swapped);
-	int64_t block = q->tile == 4 ? QUAD_TILES : UNIT(q) * TILES;
+	int64_t block = UNIT(q) * sizes_of(q->tile)->words;
 	memset(room, 0, 4 * l.zeros);
 	for (int64_t t = p->t0; t < p->t1; t += block) {
 		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q);
