@@ -108,7 +108,7 @@ enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, QUAD_FACT
 typedef struct {
 	int64_t factors, points; // factors in a dimension, and products of a tile
 	int64_t tall, sums, pad; // tiles at a time, their sums of products, and floats between these, so that those of a vector are not in one set of a cache
-	int64_t words, rows, gap; // of a gradient: words at a time, rows of a panel, and floats between the rows of two words
+	int64_t words, rows, gap; // of a gradient: words at a time, rows of a panel, and floats between those of two words, which spread 64 rows over the sets of a cache
 } tile_sizes;
 
 static inline const tile_sizes *sizes_of(int64_t tile)
