@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,12 +13,8 @@ import (
 	"slotscope/model"
 )
 
-var (
-	stored = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "slotscope_points_stored_total", Help: "Points copied from run folders into the index."})
-	ended = promauto.NewCounterVec(prometheus.CounterOpts{
-		Name: "slotscope_runs_ended_total", Help: "Runs that ended while this server was running, by final state."}, []string{"state"})
-)
+var stored = promauto.NewCounter(prometheus.CounterOpts{
+	Name: "slotscope_points_stored_total", Help: "Points copied from run folders into the index."})
 
 const (
 	measuredRuns  = 100       // at most this many runs have their own gauges
@@ -26,8 +23,9 @@ const (
 )
 
 var (
-	runsDesc = prometheus.NewDesc("slotscope_runs", "Runs in the data folder, by state.", []string{"state"}, nil)
-	infoDesc = prometheus.NewDesc("slotscope_run_info", "1 for each of at most 100 runs that are live or ended within the last hour, with model, preset and dataset.",
+	endedDesc = prometheus.NewDesc("slotscope_runs_ended_total", "Runs that ended while this server was running, by final state.", []string{"state"}, nil)
+	runsDesc  = prometheus.NewDesc("slotscope_runs", "Runs in the data folder, by state.", []string{"state"}, nil)
+	infoDesc  = prometheus.NewDesc("slotscope_run_info", "1 for each of at most 100 runs that are live or ended within the last hour, with model, preset and dataset.",
 		[]string{"run", "name", "model", "preset", "dataset"}, nil)
 	stateDesc = prometheus.NewDesc("slotscope_run_state", "1 for the current state of a run, 0 for the others.", []string{"run", "state"}, nil)
 )
@@ -63,7 +61,7 @@ func (s *Supervisor) Metrics() prometheus.Collector { return collector{s} }
 type collector struct{ s *Supervisor }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{runsDesc, infoDesc, stateDesc} {
+	for _, d := range []*prometheus.Desc{endedDesc, runsDesc, infoDesc, stateDesc} {
 		to <- d
 	}
 	for _, g := range gauges {
@@ -74,12 +72,15 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), measureTime)
 	defer cancel()
-	runs, count := c.s.measured(time.Now())
+	runs, count, ended := c.s.measured(time.Now())
 	set := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	for _, state := range states {
 		set(runsDesc, float64(count[state]), string(state))
+		if state.Ended() {
+			to <- prometheus.MustNewConstMetric(endedDesc, prometheus.CounterValue, float64(ended[state]), string(state))
+		}
 	}
 	for _, r := range runs {
 		set(infoDesc, 1, r.ID, r.Name, r.Config.Model, r.Config.Preset, r.Config.Dataset)
@@ -104,8 +105,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// measured returns the runs with their own gauges, live ones first, then the most recently ended, and the number of all runs by state.
-func (s *Supervisor) measured(now time.Time) (runs []model.Run, count map[model.State]int) {
+// measured returns the runs with their own gauges, live ones first, then the most recently ended, and the number of all runs and of the ends
+// seen by this server, by state.
+func (s *Supervisor) measured(now time.Time) (runs []model.Run, count, ended map[model.State]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	count = map[model.State]int{}
@@ -118,7 +120,7 @@ func (s *Supervisor) measured(now time.Time) (runs []model.Run, count map[model.
 	slices.SortFunc(runs, func(a, b model.Run) int {
 		return cmp.Or(cmp.Compare(endedLast(a), endedLast(b)), b.Ended.Compare(a.Ended), cmp.Compare(b.ID, a.ID))
 	})
-	return runs[:min(measuredRuns, len(runs))], count
+	return runs[:min(measuredRuns, len(runs))], count, maps.Clone(s.ended)
 }
 
 // endedLast is a sort key that puts live runs first.

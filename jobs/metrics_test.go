@@ -30,7 +30,7 @@ func gathered(t *testing.T, s *Supervisor) map[string]float64 {
 					key += " " + l.GetValue()
 				}
 			}
-			all[key] = m.GetGauge().GetValue()
+			all[key] = m.GetGauge().GetValue() + m.GetCounter().GetValue() // one of them is nil
 		}
 	}
 	return all
@@ -41,7 +41,8 @@ func TestMetricsOfRuns(t *testing.T) {
 	id := b.create("well", 20)
 	b.awaitState(id, model.Finished)
 	all := gathered(t, b.Supervisor)
-	for key, want := range map[string]float64{"slotscope_runs finished": 1, "slotscope_runs failed": 0, "slotscope_run_info " + id: 1, "slotscope_run_state " + id + " finished": 1,
+	for key, want := range map[string]float64{"slotscope_runs finished": 1, "slotscope_runs failed": 0, "slotscope_runs_ended_total finished": 1, "slotscope_runs_ended_total failed": 0,
+		"slotscope_run_info " + id: 1, "slotscope_run_state " + id + " finished": 1,
 		"slotscope_run_state " + id + " running": 0, "slotscope_run_step " + id: 20, "slotscope_run_steps " + id: 20, "slotscope_run_loss " + id: 1. / 20} {
 		if got, there := all[key]; !there || got != want {
 			t.Errorf("%s is %g, present: %v; want %g", key, got, there, want)
@@ -65,7 +66,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	put(model.Running, time.Time{}, 30, "live")
 	put(model.Finished, now, 90, "new")
 	put(model.Failed, now.Add(-2*time.Hour), 500, "old")
-	runs, count := s.measured(now)
+	runs, count, _ := s.measured(now)
 	seen := map[string]bool{}
 	for _, r := range runs {
 		seen[r.ID] = true

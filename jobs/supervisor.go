@@ -91,7 +91,8 @@ type Supervisor struct {
 
 	mu       sync.Mutex // held while the state of a run is determined or changed, never while points are copied
 	runs     map[string]*entry
-	strays   map[string]string // problems of folders that cannot be listed, by name
+	ended    map[model.State]int // how many runs ended in each state while this server was running
+	strays   map[string]string   // problems of folders that cannot be listed, by name
 	closed   bool
 	lastTurn time.Time // see turn
 	entering int       // callers that are adding several runs to submit to the cluster together
@@ -141,7 +142,7 @@ func (e *entry) busy() bool {
 
 // New reads every run folder, so that the first call of List is up to date, and then watches them until Close.
 func New(ctx context.Context, o Options) (*Supervisor, error) {
-	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, damage: map[string]folder.Damage{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), wakeSender: make(chan struct{}, 1), finished: make(chan struct{})}
+	s := &Supervisor{o: o, runs: map[string]*entry{}, ended: map[model.State]int{}, strays: map[string]string{}, damage: map[string]folder.Damage{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), wakeSender: make(chan struct{}, 1), finished: make(chan struct{})}
 	s.defaults()
 	if err := s.o.Data.Sweep(); err != nil {
 		s.o.Log.Warn("removing leftovers of deleted runs failed", "error", err)
@@ -383,7 +384,7 @@ func (s *Supervisor) save(ctx context.Context, e *entry, r model.Run) error {
 		return err
 	}
 	if ends {
-		ended.WithLabelValues(string(r.State)).Inc()
+		s.ended[r.State]++ // under mu, which /metrics takes: an end that the index shows is counted
 	}
 	if !e.known && r.State.Ended() {
 		e.judged = judgedAs(r) // it ended before this server saw it
