@@ -7,9 +7,8 @@
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
 
-// A convolution by minimal filtering computes up to TALL tiles and PANELS panels of columns at a time. A gradient stages the factors of STAGED channels of x
-// at a time, and sums over those of some words for SUMMED rows, before it adds the sums to taps.
-enum { TALL = 64, PANELS = 4, STAGED = 64, SUMMED = 24 };
+// A convolution by minimal filtering computes up to TALL tiles at a time. A gradient stages the factors of STAGED channels of x at a time.
+enum { TALL = 64, STAGED = 64 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.
@@ -104,20 +103,21 @@ typedef struct {
 // The factors of a product in one dimension: the value between a pair of taps and their sum, or a difference and one tap.
 enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, QUAD_FACTORS = 5, QUAD_POINTS = 25, MAX_PAIRS = 2 };
 
-// What depends on the outputs of a tile in each dimension, or on the positions of a gradient's tile.
+// What depends on the outputs of a tile in each dimension, or on the positions of a gradient's tile, and on the vectors.
 typedef struct {
-	int64_t factors, points; // factors in a dimension, and products of a tile
-	int64_t tall, sums, pad; // tiles at a time, their sums of products, and floats between these, so that those of a vector are not in one set of a cache
-	int64_t words, rows, gap; // of a gradient: words at a time, rows of a panel, and floats between those of two words, which spread 64 rows over the sets of a cache
+	int64_t factors, points;        // factors in a dimension, and products of a tile
+	int64_t tall, panels;           // tiles and panels of columns at a time
+	int64_t sums, pad;              // a tile's sums of products, and floats between these, so that those of a vector are not in one set of a cache
+	int64_t words, rows, gap, high; // of a gradient: words at a time, rows of a panel, floats between those of two words, which spread 64 rows over the sets of
+	                                // a cache, and rows that are summed at a time, before the sums are added to taps
 } tile_sizes;
 
-static inline const tile_sizes *sizes_of(int64_t tile)
+static inline const tile_sizes *sizes_of(int64_t tile, int64_t vector)
 {
-	static const tile_sizes sizes[] = {
-		[2] = {FACTORS, POINTS, .tall = TALL, .sums = 5, .pad = 0, .words = 128, .rows = STAGED, .gap = 4},
-		[4] = {QUAD_FACTORS, QUAD_POINTS, .tall = 32, .sums = QUAD_POINTS, .pad = 16, .words = 64, .rows = SUMMED, .gap = 0},
-	};
-	return &sizes[tile];
+	static const tile_sizes pairs = {FACTORS, POINTS, .tall = TALL, .panels = 4, .sums = 5, .words = 128, .rows = STAGED, .gap = 4, .high = 24};
+	static const tile_sizes quads = {QUAD_FACTORS, QUAD_POINTS, .tall = 32, .panels = 4, .sums = QUAD_POINTS, .pad = 16, .words = 64, .rows = 24, .high = 24};
+	static const tile_sizes wide = {QUAD_FACTORS, QUAD_POINTS, .tall = TALL, .panels = 2, .sums = QUAD_POINTS, .pad = 16, .words = 96, .rows = 32, .high = 32};
+	return tile == 2 ? &pairs : vector < 16 ? &quads : &wide;
 }
 
 // Outputs of a minimal convolution that use the same taps: out is the offset of the first one, b and panel describe the packed kernel, and

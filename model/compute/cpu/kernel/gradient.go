@@ -155,7 +155,7 @@ func (w *gradient) time(s gradientSplit, threads int) float64 {
 	up := func(n, of int) int { return (n + of - 1) / of }
 	words, i, j, pairs := up(up(w.tiles, s.parts), unitOf(int(w.q.half))), up(int(w.q.x.n), s.rows), up(int(w.q.v.n), s.columns), up(int(w.q.pairs[0]*w.q.pairs[1]), s.pairs)
 	columns := roundUp(j, int(C.tile_cols()))
-	sizes := C.sizes_of(w.q.tile)
+	sizes := C.sizes_of(w.q.tile, C.int64_t(vectorFloats()))
 	unit := float64(int(sizes.points) * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + up(words, int(sizes.words))*tapsCost*pairs*i*columns))
 	return unit*rounds(s.units(), threads) + copyCost*float64((s.parts-1)*w.size)/float64(threads)
 }

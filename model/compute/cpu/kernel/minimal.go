@@ -147,7 +147,7 @@ func planes(tile int, all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.QUAD_FACT
 }
 
 // points returns the number of products of a tile and of values of each channel.
-func (w *minimal) points() int { return int(C.sizes_of(w.q.tile).points) }
+func (w *minimal) points() int { return int(C.sizes_of(w.q.tile, C.int64_t(vectorFloats())).points) }
 
 // plan plans how the kernel of the last class is packed.
 func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {

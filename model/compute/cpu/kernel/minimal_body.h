@@ -239,7 +239,7 @@ static void ISA(quad_outputs)(const minimal *q, const float *sums, int64_t size,
 static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_t rows, int64_t i0, int64_t i1, int64_t p0, int64_t p1,
 	const float *planes, const float *b, float *y, const int64_t *at, float *sums)
 {
-	const tile_sizes *z = sizes_of(q->tile);
+	const tile_sizes *z = sizes_of(q->tile, VL);
 	int64_t quads = q->tile == 4, c = q->s.c / UNIT(q), runs = q->ypairs * q->xpairs, size = (i1 - i0) * COLS + z->pad, all = z->sums * size;
 	for (int s = 0; s < z->points; s++) {
 		int64_t fetched = quads ? s - (QUAD_POINTS - 16) : -1; // the output of each tile that is fetched, once the first sums are ready
@@ -269,16 +269,17 @@ static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_
 
 static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums)
 {
-	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, tall = sizes_of(q->tile)->tall, at[TALL];
-	for (int64_t i = 0; i < rows; i += tall) {
-		int64_t end = rows - i < tall ? rows : i + tall;
+	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, at[TALL];
+	const tile_sizes *z = sizes_of(q->tile, VL);
+	for (int64_t i = 0; i < rows; i += z->tall) {
+		int64_t end = rows - i < z->tall ? rows : i + z->tall;
 		for (int64_t j = i; j < end; j++) {
 			int64_t line = j / q->w, column = j % q->w;
 			at[j - i] = (e->i0 + line / lines) * q->obatch + q->tile * ((e->l0 + line % lines) * q->oline + column * q->ocolumn);
 		}
 		for (int64_t v = e->w0; v < e->w1; v++)
-			for (int64_t p = e->p0; p < e->p1; p += PANELS)
-				ISA(minimal_panels)(q, &w[v], rows, i, end, p, e->p1 - p < PANELS ? e->p1 : p + PANELS, planes, b, y + w[v].out, at, sums);
+			for (int64_t p = e->p0; p < e->p1; p += z->panels)
+				ISA(minimal_panels)(q, &w[v], rows, i, end, p, e->p1 - p < z->panels ? e->p1 : p + z->panels, planes, b, y + w[v].out, at, sums);
 	}
 }
 
@@ -503,7 +504,7 @@ static ISA(factors) ISA(factors_in)(const minimal_gradient *q, int64_t n, int64_
 {
 	ISA(factors) f = {.n = n, .width = COLS, .pitch = COLS, .panel = words * COLS};
 	if (rows) {
-		const tile_sizes *z = sizes_of(q->tile);
+		const tile_sizes *z = sizes_of(q->tile, VL);
 		int64_t panels = (n + z->rows - 1) / z->rows;
 		f.width = (n + panels - 1) / panels, f.pitch = (f.width + VL - 1) / VL * VL + z->gap, f.panel = ISA(aligned)(words * f.pitch + VL);
 	}
@@ -551,7 +552,7 @@ typedef struct {
 static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, const gradient_part *p)
 {
 	int64_t i = p->i1 - p->i0, j = p->j1 - p->j0, words = (p->t1 - p->t0 + UNIT(q) - 1) / UNIT(q);
-	const tile_sizes *z = sizes_of(q->tile);
+	const tile_sizes *z = sizes_of(q->tile, VL);
 	ISA(gradient_layout) l = {.words = words < z->words ? words : z->words, .channels = i < STAGED ? i : STAGED};
 	l.zeros = ISA(aligned)(i > j ? i : j);
 	l.v = z->points * ISA(factors_in)(q, j, l.words, q->swapped).all, l.x = z->points * ISA(factors_in)(q, l.channels, l.words, !q->swapped).all;
@@ -561,7 +562,8 @@ static ISA(gradient_layout) ISA(gradient_layout_of)(const minimal_gradient *q, c
 static int64_t ISA(gradient_floats)(const minimal_gradient *q, const gradient_part *p)
 {
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
-	return l.zeros + l.v + l.x + sizes_of(q->tile)->points * SUMMED * COLS;
+	const tile_sizes *z = sizes_of(q->tile, VL);
+	return l.zeros + l.v + l.x + z->points * z->high * COLS;
 }
 
 // Writes the four taps of a pair from a vector of sums of each point, which are all floats apart, line by line.
@@ -597,10 +599,10 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 	const float *cols, int64_t width, float *y, int add, float *sums)
 {
 	const run r = {0, 0, words, 0, 0, 0};
-	int64_t quads = q->tile == 4, points = sizes_of(q->tile)->points;
-	const int64_t all = SUMMED * COLS;
+	const tile_sizes *z = sizes_of(q->tile, VL);
+	int64_t quads = q->tile == 4, points = z->points, all = z->high * COLS;
 	for (int64_t i = 0, height; i < n; i += height, y += height * q->srow) {
-		height = n - i < SUMMED ? n - i : SUMMED;
+		height = n - i < z->high ? n - i : z->high;
 		for (int64_t u = 0; u < points; u++) {
 			for (int64_t k = u; k < height; k += points)
 				for (int64_t d = 0; d < 4; d++)
@@ -641,7 +643,7 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
 	float *vs = room + l.zeros, *xs = vs + l.v, *sums = xs + l.x;
 	ISA(factors) fv = ISA(factors_in)(q, p->j1 - p->j0, l.words, q->swapped);
-	int64_t block = UNIT(q) * sizes_of(q->tile)->words;
+	int64_t block = UNIT(q) * sizes_of(q->tile, VL)->words;
 	memset(room, 0, 4 * l.zeros);
 	for (int64_t t = p->t0; t < p->t1; t += block) {
 		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q);

@@ -192,8 +192,8 @@ void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, con
 int64_t minimal_floats(const minimal *q, const extent *e)
 {
 	int64_t rows = (e->i1 - e->i0) * (e->l1 - e->l0) * q->w, panels = e->p1 - e->p0;
-	const tile_sizes *z = sizes_of(q->tile);
-	return z->sums * ((rows < z->tall ? rows : z->tall) * set->cols + z->pad) * (panels < PANELS ? panels : PANELS);
+	const tile_sizes *z = sizes_of(q->tile, set->vector);
+	return z->sums * ((rows < z->tall ? rows : z->tall) * set->cols + z->pad) * (panels < z->panels ? panels : z->panels);
 }
 
 void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums)
