@@ -178,7 +178,7 @@ type minimalTask struct {
 	packed              *scratch // the kernel's factors
 	planes              *scratch // of all images
 	first               bool     // packs or stages what all units read
-	units, parts, group int      // number of parts of the images, of their lines of tiles, and of the panels
+	units, parts, group int      // number of parts of the images, of their lines of tiles, or of all tiles, and of the panels
 	panels              int
 	lo, hi              int // images whose planes are staged first
 }
@@ -214,7 +214,7 @@ func (w *minimal) planeFloats(lo, hi int) int {
 
 // images returns the extent of all classes and lines of images [lo, hi).
 func (w *minimal) images(lo, hi int) C.extent {
-	return C.extent{i0: C.int64_t(lo), i1: C.int64_t(hi), l1: w.q.h, w1: C.int64_t(len(w.classes))}
+	return C.extent{i0: C.int64_t(lo), i1: C.int64_t(hi), parts: 1, l1: w.q.h, w1: C.int64_t(len(w.classes))}
 }
 
 func (w *minimal) task(p *Pool, x, kernel, y []float32) *minimalTask {
@@ -237,7 +237,8 @@ func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 	return t
 }
 
-// runPanels stages all planes first, of as many images as fit. Units are pairs of panels, which read the planes together, unless threads need more units.
+// runPanels stages all planes first, of as many images as fit. Units are pairs of panels, which read the planes together, unless threads need more units;
+// if there are fewer panels than suit the threads, parts of the tiles are units, and each packs the panel again.
 func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 	t := w.task(p, x, kernel, y)
 	images := min(w.batch, max(1, max(mostPlanes, w.packed)/w.planeFloats(0, 1)))
@@ -246,15 +247,32 @@ func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 		t.hi = min(t.lo+images, w.batch)
 		t.first = true
 		p.run(t.hi-t.lo, 1, t)
-		t.first, t.group = false, t.panels
+		t.first, t.group, t.parts = false, t.panels, 1
 		if pairs := (t.panels + 1) / 2; len(w.classes)*pairs >= p.threads*chunksPerThread {
 			t.group = pairs
+		} else {
+			t.parts = tileParts(len(w.classes)*t.panels, (t.hi-t.lo)*int(w.q.h*w.q.w), p.threads)
 		}
-		units := len(w.classes) * t.group
+		units := len(w.classes) * t.group * t.parts
 		p.runChunks(units, units, t)
 		t.lo = t.hi
 	}
 	t.end()
+}
+
+// factorCost is the time to pack a value of the kernel's factors, in multiplications.
+const factorCost = 30
+
+// tileParts returns the number of parts of the tiles with which threads finish the panels first.
+func tileParts(panels, tiles, threads int) int {
+	time := func(parts int) float64 { return rounds(panels*parts, threads) * float64(factorCost+(tiles+parts-1)/parts) }
+	best := 1
+	for parts := 2; parts <= tiles/max(tileRows, 1); parts++ {
+		if time(parts) < time(best) {
+			best = parts
+		}
+	}
+	return best
 }
 
 func (t *minimalTask) end() {
@@ -322,8 +340,8 @@ func (t *minimalTask) do(lo, hi int) {
 			e := t.images(t.lo, t.hi)
 			t.stage(&e, t.lo+i, t.lo+i+1, t.planes)
 		case t.planes != nil:
-			class, group := i/t.group, i%t.group
-			t.columns(class, t.panels*group/t.group, t.panels*(group+1)/t.group)
+			part, group, class := i%t.parts, i/t.parts%t.group, i/(t.parts*t.group)
+			t.columns(class, part, t.panels*group/t.group, t.panels*(group+1)/t.group)
 		case t.first:
 			v := &t.classes[i/t.panels]
 			t.pack(i/t.panels, i%t.panels, t.packed.data[int(v.b)+i%t.panels*int(v.panel):])
@@ -336,14 +354,14 @@ func (t *minimalTask) do(lo, hi int) {
 // unit computes tiles of some images, with the packed kernel.
 func (t *minimalTask) unit(i int) {
 	group, j, images := i%t.group, i/t.group%t.parts, i/(t.group*t.parts)
-	t.tiles(C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units),
+	t.tiles(C.extent{parts: 1, i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units),
 		p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group),
 		l0: t.q.h * C.int64_t(j) / C.int64_t(t.parts), l1: t.q.h * C.int64_t(j+1) / C.int64_t(t.parts)})
 }
 
 // part computes whole images.
 func (t *minimalTask) part(lo, hi, of int) {
-	t.tiles(C.extent{i0: C.int64_t(lo * t.batch / of), i1: C.int64_t(hi * t.batch / of), p1: C.int64_t(t.panels), l1: t.q.h})
+	t.tiles(C.extent{parts: 1, i0: C.int64_t(lo * t.batch / of), i1: C.int64_t(hi * t.batch / of), p1: C.int64_t(t.panels), l1: t.q.h})
 }
 
 func (t *minimalTask) tiles(e C.extent) {
@@ -366,9 +384,10 @@ func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
 	t.pool.scratch.put(line)
 }
 
-// columns computes panels [lo, hi) of a class, with the staged planes.
-func (t *minimalTask) columns(class, lo, hi int) {
+// columns computes panels [lo, hi) of a class for a part of the tiles, with the staged planes.
+func (t *minimalTask) columns(class, part, lo, hi int) {
 	v, e := t.classes[class], t.images(t.lo, t.hi)
+	e.j, e.parts = C.int64_t(part), C.int64_t(t.parts)
 	room := t.pool.scratch.get((hi - lo) * int(v.panel))
 	for p := lo; p < hi; p++ {
 		t.pack(class, p, room.data[(p-lo)*int(v.panel):])

@@ -271,8 +271,9 @@ static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, cons
 {
 	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, at[TALL];
 	const tile_sizes *z = sizes_of(q->tile, VL);
-	for (int64_t i = 0; i < rows; i += z->tall) {
-		int64_t end = rows - i < z->tall ? rows : i + z->tall;
+	int64_t last = rows * (e->j + 1) / e->parts;
+	for (int64_t i = rows * e->j / e->parts; i < last; i += z->tall) {
+		int64_t end = last - i < z->tall ? last : i + z->tall;
 		for (int64_t j = i; j < end; j++) {
 			int64_t line = j / q->w, column = j % q->w;
 			at[j - i] = (e->i0 + line / lines) * q->obatch + q->tile * ((e->l0 + line % lines) * q->oline + column * q->ocolumn);
