@@ -524,6 +524,14 @@ func TestConvMinimal(t *testing.T) {
 	}
 }
 
+func TestTileParts(t *testing.T) {
+	for _, of := range []struct{ panels, tiles, threads, want int }{{8, 256, 16, 2}, {8, 256, 8, 1}, {8, 256, 2, 1}, {16, 64, 16, 1}, {8, 16, 16, 1}, {1, 1 << 12, 1, 1}} {
+		if got := tileParts(of.panels, of.tiles, of.threads); got != of.want {
+			t.Errorf("%d panels of %d tiles on %d threads are divided into %d parts of the tiles, want %d", of.panels, of.tiles, of.threads, got, of.want)
+		}
+	}
+}
+
 // forTiles allows tiles of 4 × 4 outputs wherever they are possible, or excludes them.
 func forTiles(t *testing.T, tile int) {
 	channels, tiles, images := quadChannels, quadTiles, quadImages

@@ -263,12 +263,14 @@ func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 // factorCost is the time to pack a value of the kernel's factors, in multiplications.
 const factorCost = 30
 
-// tileParts returns the number of parts of the tiles with which threads finish the panels first.
+// tileParts returns the number of parts of the tiles with which threads finish the panels clearly sooner.
 func tileParts(panels, tiles, threads int) int {
-	time := func(parts int) float64 { return rounds(panels*parts, threads) * float64(factorCost+(tiles+parts-1)/parts) }
+	time := func(parts int) float64 {
+		return rounds(panels*parts, threads) * float64(factorCost+(tiles+parts-1)/parts)
+	}
 	best := 1
 	for parts := 2; parts <= tiles/max(tileRows, 1); parts++ {
-		if time(parts) < time(best) {
+		if time(parts) < 0.95*time(best) {
 			best = parts
 		}
 	}
