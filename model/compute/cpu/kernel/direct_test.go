@@ -466,7 +466,7 @@ func TestConvPaths(t *testing.T) {
 	for _, l := range []struct {
 		spec ConvSpec
 		tile int
-	}{{nhwc(16, 32, 64, 128, 4, 2, 1), 4}, {inputGradient(nhwc(16, 16, 256, 512, 4, 2, 1)), 4}, {nhwc(16, 8, 256, 512, 4, 2, 1), 2}, {nhwc(1, 64, 64, 128, 4, 2, 1), 2},
+	}{{nhwc(16, 32, 64, 128, 4, 2, 1), 4}, {inputGradient(nhwc(16, 16, 256, 512, 4, 2, 1)), 4}, {nhwc(16, 8, 256, 512, 4, 2, 1), 2}, {nhwc(1, 64, 64, 128, 4, 2, 1), 4}, {nhwc(1, 32, 64, 128, 4, 2, 1), 2},
 		{nhwc(64, 32, 16, 32, 4, 2, 1), 2}} {
 		if c, err := PlanConv(l.spec); err != nil || c.minimal == nil || int(c.minimal.q.tile) != l.tile {
 			t.Errorf("%+v is not computed in tiles of %d × %d outputs: %v", l.spec, l.tile, l.tile, err)
@@ -534,9 +534,9 @@ func TestTileParts(t *testing.T) {
 
 // forTiles allows tiles of 4 × 4 outputs wherever they are possible, or excludes them.
 func forTiles(t *testing.T, tile int) {
-	channels, tiles, images := quadChannels, quadTiles, quadImages
-	t.Cleanup(func() { quadChannels, quadTiles, quadImages = channels, tiles, images })
-	quadChannels, quadTiles, quadImages = 1, 0, 1
+	channels, tiles := quadChannels, quadTiles
+	t.Cleanup(func() { quadChannels, quadTiles = channels, tiles })
+	quadChannels, quadTiles = 1, 0
 	if tile == 2 {
 		quadTiles = 1 << 30
 	}

@@ -35,9 +35,8 @@ var (
 	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. With bfloat16, and for kernel
 	// gradients, it is three times as large.
 	minimalTiles = 16
-	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs, and quadImages the smallest batch: where the planes of all images are staged first,
-	// a thread stages a whole image.
-	quadChannels, quadTiles, quadImages = 32, 64, 2
+	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
+	quadChannels, quadTiles = 32, 64
 )
 
 // filteredHalves has the sets for bfloat16 whose products take so long that minimal filtering pays. Tests add plain C.
@@ -67,7 +66,7 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 		return nil, nil
 	}
 	for _, tile := range []int{4, 2} {
-		if tile == 4 && (half != halfNone || c.spec.Batch < quadImages || min(c.spec.InChannels, c.spec.OutChannels) < quadChannels) {
+		if tile == 4 && (half != halfNone || min(c.spec.InChannels, c.spec.OutChannels) < quadChannels) {
 			continue
 		}
 		if w, err := c.planTiles(half, tile); w != nil || err != nil {
@@ -237,16 +236,17 @@ func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 	return t
 }
 
-// runPanels stages all planes first, of as many images as fit. Units are pairs of panels, which read the planes together, unless threads need more units;
-// if there are fewer panels than suit the threads, parts of the tiles are units, and each packs the panel again.
+// runPanels stages all planes first, of as many images as fit; threads divide an image's lines of tiles if there are few images. Units are then pairs of
+// panels, which read the planes together, unless threads need more units; if there are fewer panels than suit the threads, parts of the tiles are units,
+// and each packs the panel again.
 func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 	t := w.task(p, x, kernel, y)
 	images := min(w.batch, max(1, max(mostPlanes, w.packed)/w.planeFloats(0, 1)))
 	t.planes = p.scratch.get(w.planeFloats(0, images))
 	for t.lo < w.batch {
 		t.hi = min(t.lo+images, w.batch)
-		t.first = true
-		p.run(t.hi-t.lo, 1, t)
+		t.first, t.parts = true, min(int(w.q.h), (p.threads*chunksPerThread+t.hi-t.lo-1)/(t.hi-t.lo))
+		p.run((t.hi-t.lo)*t.parts, 1, t)
 		t.first, t.group, t.parts = false, t.panels, 1
 		if pairs := (t.panels + 1) / 2; len(w.classes)*pairs >= p.threads*chunksPerThread {
 			t.group = pairs
@@ -339,8 +339,9 @@ func (t *minimalTask) do(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		switch {
 		case t.planes != nil && t.first:
-			e := t.images(t.lo, t.hi)
-			t.stage(&e, t.lo+i, t.lo+i+1, t.planes)
+			e, image := t.images(t.lo, t.hi), t.lo+i/t.parts
+			e.j, e.parts = C.int64_t(i%t.parts), C.int64_t(t.parts)
+			t.stage(&e, image, image+1, t.planes)
 		case t.planes != nil:
 			part, group, class := i%t.parts, i/t.parts%t.group, i/(t.parts*t.group)
 			t.columns(class, part, t.panels*group/t.group, t.panels*(group+1)/t.group)

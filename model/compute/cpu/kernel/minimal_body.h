@@ -118,7 +118,7 @@ static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int
 	void (*stage_row)(const minimal *, const float *, int64_t, float *) = ISA(plane_row_of)(q->half);
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t a = 0; a < q->yplanes; a++)
-			for (int64_t l = e->l0; l < e->l1; l++) {
+			for (int64_t l = e->l0 + lines * e->j / e->parts; l < e->l0 + lines * (e->j + 1) / e->parts; l++) {
 				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y[a].first + q->tile * q->ymove * l, q->y[a].form, line);
 				for (int64_t b = 0; b < q->xplanes; b++)
 					stage_row(q, line + (q->x[b].first - q->s.x0) * c, q->x[b].form,
