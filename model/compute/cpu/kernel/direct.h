@@ -27,8 +27,8 @@ typedef struct {
 	run r[MAX_RUNS];
 } window;
 
-// A range of work: windows [w0, w1), images [i0, i1), part j of parts of their outputs' lines, or of a minimal convolution's tiles, panels [p0, p1) of columns.
-// Lines [l0, l1) are staged.
+// A range of work: windows [w0, w1), images [i0, i1), part j of parts of their outputs' lines, or of a minimal convolution's
+// lines of tiles, where they are staged, or tiles, panels [p0, p1) of columns. Lines [l0, l1) are staged.
 typedef struct {
 	int64_t w0, w1, i0, i1, j, parts, p0, p1, l0, l1;
 	int64_t copied; // if B is read in place by several tiles, where there is room for COPIED of its panels; otherwise 0

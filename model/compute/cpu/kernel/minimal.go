@@ -236,7 +236,7 @@ func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 	return t
 }
 
-// runPanels stages all planes first, of as many images as fit; threads divide an image's lines of tiles if there are few images. Units are then pairs of
+// runPanels stages all planes first, of as many images as fit; threads divide an image's lines of tiles if there are fewer images. Units are then pairs of
 // panels, which read the planes together, unless threads need more units; if there are fewer panels than suit the threads, parts of the tiles are units,
 // and each packs the panel again.
 func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
@@ -245,7 +245,7 @@ func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 	t.planes = p.scratch.get(w.planeFloats(0, images))
 	for t.lo < w.batch {
 		t.hi = min(t.lo+images, w.batch)
-		t.first, t.parts = true, min(int(w.q.h), (p.threads*chunksPerThread+t.hi-t.lo-1)/(t.hi-t.lo))
+		t.first, t.parts = true, min(int(w.q.h), (p.threads+t.hi-t.lo-1)/(t.hi-t.lo))
 		p.run((t.hi-t.lo)*t.parts, 1, t)
 		t.first, t.group, t.parts = false, t.panels, 1
 		if pairs := (t.panels + 1) / 2; len(w.classes)*pairs >= p.threads*chunksPerThread {
