@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, COPIED = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
 
 // A convolution by minimal filtering computes up to TALL tiles at a time. A gradient stages the factors of STAGED channels of x at a time.
 enum { TALL = 64, STAGED = 64 };
@@ -31,7 +31,7 @@ typedef struct {
 // lines of tiles, where they are staged, or tiles, panels [p0, p1) of columns. Lines [l0, l1) are staged.
 typedef struct {
 	int64_t w0, w1, i0, i1, j, parts, p0, p1, l0, l1;
-	int64_t copied; // if B is read in place by several tiles, where there is room for COPIED of its panels; otherwise 0
+	int64_t copy; // where there is room for blocks of TOGETHER panels of B, if they are copied
 } extent;
 
 // Images staged as planes, so that the windows of all lines lie a constant distance apart, if lines are shorter than a strip is high: a plane has
@@ -54,6 +54,7 @@ typedef struct {
 	int64_t parts;                             // in strips, the operands' parts; those of the kernel follow each other in a panel
 	stack stack;                               // how images of short lines are staged for strips
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
+	int64_t blocks;                            // B is read in place by several tiles, in blocks
 	int64_t ahead;                             // the first tile of a panel fetches what the run says
 	int64_t add;                               // outputs are added to their existing values
 	int64_t pitch;                             // floats, or pairs, of a staged line

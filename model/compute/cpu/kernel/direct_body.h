@@ -371,27 +371,31 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 		ISA(window_tile)(q, w, &t, cols, room, b, c);
 }
 
-// Computes panels [p0, p1) of columns that several tiles read. They are packed, a block of a run at a time: in place, the rows of a panel are so
-// far apart that each is in another page of memory, and most share a few sets of the caches. While tiles read one block, they fetch the next.
-static void ISA(window_copied)(const windowed *q, const window *w, const extent *e, int64_t p0, int64_t p1, const float *b, float *y, float *room)
+// Computes panels [p0, p1) of columns that several tiles read, a block of a run at a time. While tiles read one block, they fetch the next. In place, the
+// rows of a panel are so far apart that each is in another page of memory, and most share a few sets of the caches, so blocks are packed. With vectors of 16
+// floats, reading them takes less time than packing.
+static void ISA(window_blocks)(const windowed *q, const window *w, const extent *e, int64_t p0, int64_t p1, const float *b, float *y, float *room)
 {
 	int64_t cols = (q->n < p1 * COLS ? q->n : p1 * COLS) - p0 * COLS;
 	windowed block = *q;
-	window copy = *w;
-	block.far = 0, block.add = 0, copy.runs = 1, copy.step = COLS, copy.r[0].apart = w->step;
+	window in = *w;
+	block.far = 0, block.add = 0, in.runs = 1, in.r[0].apart = w->step, in.r[0].b = 0;
 	b += w->b + p0 * w->panel;
 	for (int64_t i = 0; i < w->runs; i++)
 		for (int64_t k = 0; k < w->r[i].n; k += BLOCK_K, block.add = 1) {
 			int64_t kc = w->r[i].n - k < BLOCK_K ? w->r[i].n - k : BLOCK_K;
-			ISA(pack_wide)(b + w->r[i].b + k * w->step, w->step, cols, kc, room + e->copied);
-			copy.r[0].a = w->r[i].a + k, copy.r[0].b = 0, copy.r[0].n = kc;
-			copy.panel = kc * COLS, copy.b = -p0 * copy.panel;
+			const float *rows = b + w->r[i].b + k * w->step;
+#if VL < 16
+			ISA(pack_wide)(rows, w->step, cols, kc, room + e->copy);
+			rows = room + e->copy, in.step = COLS, in.panel = kc * COLS;
+#endif
+			in.r[0].a = w->r[i].a + k, in.r[0].n = kc, in.b = -p0 * in.panel;
 			int64_t rest = w->r[i].n - k - kc, last = rest == 0 && i + 1 == w->runs;
-			const float *next = rest > 0 ? b + w->r[i].b + (k + kc) * w->step : last ? b + w->r[0].b + COPIED * w->panel : b + w->r[i + 1].b;
-			block.ahead = (!last || p1 + COPIED <= e->p1) && cols % COLS == 0 && kc == BLOCK_K;
+			const float *next = rest > 0 ? b + w->r[i].b + (k + kc) * w->step : last ? b + w->r[0].b + TOGETHER * w->panel : b + w->r[i + 1].b;
+			block.ahead = (!last || p1 + TOGETHER <= e->p1) && cols % COLS == 0 && kc == BLOCK_K;
 			for (int64_t p = p0; p < p1; p++, next += COLS) {
-				copy.r[0].next = next;
-				ISA(window_panel)(&block, &copy, e, p, room + e->copied, y, room);
+				in.r[0].next = next;
+				ISA(window_panel)(&block, &in, e, p, rows, y, room);
 			}
 		}
 }
@@ -524,11 +528,11 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 	for (int64_t i = e->w0; i < e->w1; i++) {
 		if (q->few)
 			ISA(window_few)(q, &w[i], e, b, y, room);
-		int copied = e->copied && w[i].runs > 0;
-		int64_t together = copied ? COPIED : 1;
+		int blocks = q->blocks && w[i].runs > 0;
+		int64_t together = blocks ? TOGETHER : 1;
 		for (int64_t p = e->p0; p < e->p1 && !q->few; p += together)
-			if (copied)
-				ISA(window_copied)(q, &w[i], e, p, p + together < e->p1 ? p + together : e->p1, b, y, room);
+			if (blocks)
+				ISA(window_blocks)(q, &w[i], e, p, p + together < e->p1 ? p + together : e->p1, b, y, room);
 			else if (q->side)
 				ISA(window_strips)(q, &w[i], e, t, p, b, y, room);
 			else if (ISA(in_lines)(q, &w[i]))

@@ -71,16 +71,16 @@ func TestConvLines(t *testing.T) {
 	}, func(c *Conv) bool { return c.direct != nil && c.out[1] >= 8 })
 }
 
-// TestConvCopiedPanels checks the same for kernels whose panels are copied for several tiles.
-func TestConvCopiedPanels(t *testing.T) {
+// TestConvBlocks checks the same for kernels that several tiles read in blocks.
+func TestConvBlocks(t *testing.T) {
 	unfiltered(t)
-	defer func(n int) { copiedKernel = n }(copiedKernel)
-	copiedKernel = 1
+	defer func(n int) { blockKernel = n }(blockKernel)
+	blockKernel = 1
 	p := NewPool(2)
 	defer p.Close()
 	checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
 		s.OutChannels, s.Batch = rapid.SampledFrom([]int{16, 32, 48}).Draw(t, "channels"), rapid.IntRange(1, 2).Draw(t, "images")
-	}, func(c *Conv) bool { return c.direct != nil && c.direct.copied > 0 })
+	}, func(c *Conv) bool { return c.direct != nil && c.direct.q.blocks > 0 })
 }
 
 // TestConvFewRead checks the same for kernels with adjacent input channels that a product reads in place for few outputs.
@@ -457,7 +457,8 @@ func TestConvPaths(t *testing.T) {
 			specs = append(specs, inputGradient(l.spec))
 		}
 		for pass, spec := range specs {
-			wide := min(spec.InChannels, spec.OutChannels) >= minimalChannels
+			channels, _ := fewest(halfNone)
+			wide := min(spec.InChannels, spec.OutChannels) >= channels
 			if c, err := PlanConv(spec); err != nil || c.direct == nil || (c.minimal != nil) != wide {
 				t.Errorf("%s, pass %d, does not read windows in place, or is computed by minimal filtering although narrow, or not although wide: %v", l.name, pass, err)
 			}
@@ -468,6 +469,9 @@ func TestConvPaths(t *testing.T) {
 		tile int
 	}{{nhwc(16, 32, 64, 128, 4, 2, 1), 4}, {inputGradient(nhwc(16, 16, 256, 512, 4, 2, 1)), 4}, {nhwc(16, 8, 256, 512, 4, 2, 1), 2}, {nhwc(1, 64, 64, 128, 4, 2, 1), 4}, {nhwc(1, 32, 64, 128, 4, 2, 1), 2},
 		{nhwc(64, 32, 16, 32, 4, 2, 1), 2}} {
+		if channels, _ := fewest(halfNone); l.spec.InChannels < channels {
+			continue
+		}
 		if c, err := PlanConv(l.spec); err != nil || c.minimal == nil || int(c.minimal.q.tile) != l.tile {
 			t.Errorf("%+v is not computed in tiles of %d × %d outputs: %v", l.spec, l.tile, l.tile, err)
 		}
@@ -498,7 +502,7 @@ func TestConvPaths(t *testing.T) {
 // 4 × 4, and that nothing beyond the input is read.
 func TestConvMinimal(t *testing.T) {
 	defer func(channels, tiles int) { minimalChannels, minimalTiles = channels, tiles }(minimalChannels, minimalTiles)
-	minimalChannels, minimalTiles = 1, 0
+	minimalChannels, minimalTiles = 0, 0
 	p := NewPool(2)
 	defer p.Close()
 	defer func(rows, wide, quads, heavy, most int) {
@@ -730,7 +734,7 @@ func compareErrors(t *testing.T, p *Pool, s ConvSpec, limit float64) {
 func TestConvMinimalInParts(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
-	c, err := PlanConv(nhwc(7, 16, 16, 32, 4, 2, 1))
+	c, err := PlanConv(nhwc(7, 16, 32, 32, 4, 2, 1))
 	if err != nil || c.minimal == nil {
 		t.Fatalf("not computed by minimal filtering: %v", err)
 	}

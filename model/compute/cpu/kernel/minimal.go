@@ -29,11 +29,11 @@ type minimal struct {
 }
 
 var (
-	// minimalChannels is the smallest number of channels for which the planes of tiles take less time than the products that they save, in words. Tests
-	// lower both.
+	// minimalChannels is the smallest number of channels for which the planes of tiles take less time than the products that they save, with vectors of 8.
+	// Tests lower all of these.
 	minimalChannels = 16
-	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. With bfloat16, and for kernel
-	// gradients, it is three times as large.
+	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. For kernel gradients, it is three
+	// times as large.
 	minimalTiles = 16
 	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
 	quadChannels, quadTiles = 32, 64
@@ -41,6 +41,17 @@ var (
 
 // filteredHalves has the sets for bfloat16 whose products take so long that minimal filtering pays. Tests add plain C.
 var filteredHalves = [C.HALF_SETS]bool{halfAVX512: true}
+
+// fewest returns the smallest numbers of channels and of tiles with which minimal filtering takes less time, with a set for bfloat16 or in float32.
+func fewest(half int) (channels, tiles int) {
+	switch {
+	case half != halfNone:
+		return 2 * minimalChannels, 3 * minimalTiles
+	case vectorFloats() == 16:
+		return 2 * minimalChannels, 2 * minimalTiles
+	}
+	return minimalChannels, minimalTiles
+}
 
 // filters reports whether minimal filtering suits a set for bfloat16, of operands of so many parts, or float32.
 func (s *ConvSpec) filters(half, parts int) bool {
@@ -61,8 +72,9 @@ func unitOf(half int) int {
 // planMinimal plans the convolution by minimal filtering, with a set for bfloat16 or in float32. It returns nil if this is not possible or not faster.
 func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 	s, unit := &c.spec, unitOf(half)
+	channels, _ := fewest(half)
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || !s.filters(half, parts) || s.InChannels%unit != 0 || s.InStrides.Channel != 1 || s.OutStrides.Channel != 1 ||
-		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 || min(s.InChannels, s.OutChannels) < unit*minimalChannels {
+		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 || min(s.InChannels, s.OutChannels) < channels {
 		return nil, nil
 	}
 	for _, tile := range []int{4, 2} {
@@ -81,11 +93,8 @@ func (c *Conv) planTiles(half, tile int) (*minimal, error) {
 	s, unit := &c.spec, unitOf(half)
 	w := &minimal{batch: s.Batch}
 	w.q = C.minimal{tile: C.int64_t(tile), n: C.int64_t(s.OutChannels), obatch: C.int64_t(s.OutStrides.Batch), half: C.int64_t(half)}
-	tiles := minimalTiles
-	switch {
-	case half != halfNone:
-		tiles *= 3
-	case tile == 4:
+	_, tiles := fewest(half)
+	if tile == 4 {
 		tiles = quadTiles
 	}
 	var taps [][2]phaseTaps

@@ -26,7 +26,7 @@ import (
 type windows struct {
 	q       C.windowed
 	list    []C.window
-	copied  int       // floats of the panels that are copied if several tiles read a kernel in place, or 0
+	copied  int       // floats of a block of the kernel, if blocks are copied
 	kernels []product // how the kernel is packed for each window; empty if it is read in place
 	first   []phaseTaps
 	batch   int
@@ -281,8 +281,10 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 	case w.unit == 1 && w.pairs == nil && s.kernelLies():
 		w.q.far = 1
 		groups := s.Batch * y.outputs * roundUp(x.outputs, group()) / group()
-		if size := s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels; groups > C.GROUPS && size >= copiedKernel {
-			w.copied = C.COPIED * C.BLOCK_K * cols
+		if size := s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels; groups > C.GROUPS && size >= blockKernel {
+			if w.q.blocks = 1; vectorFloats() < 16 {
+				w.copied = C.TOGETHER * C.BLOCK_K * cols
+			}
 		}
 		w.lyingRuns(&v, s, y, x)
 		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
@@ -375,9 +377,8 @@ func extend(v *C.window, a, b, n int, follows bool, lanes C.int64_t) {
 // fewRows is the number of outputs below which a kernel is read in place, since packing would serve few readers.
 const fewRows = 96
 
-// copiedKernel is the number of values from which a kernel that is read in place does not fit in caches, so that tiles share copies of its panels.
-// Tests lower it.
-var copiedKernel = 1 << 21
+// blockKernel is the number of values from which a kernel that is read in place does not fit in caches, so that tiles share blocks of it. Tests lower it.
+var blockKernel = 1 << 21
 
 // kernelLies reports whether the kernel can be read in place and is read so rarely that packing it is not worthwhile.
 func (s *ConvSpec) kernelLies() bool {
@@ -465,7 +466,7 @@ func (t *windowsTask) split() {
 		t.units = even
 	}
 	t.classes = 1
-	if t.copied > 0 && want > 1 { // the rows of panels that are copied together should be long
+	if t.q.blocks > 0 && want > 1 { // the rows of blocks should be long
 		want, t.classes = 2*t.pool.threads, len(t.list)
 	}
 	units := t.units
@@ -549,10 +550,8 @@ func (t *windowsTask) images(lo, hi int) {
 
 func (t *windowsTask) compute(e C.extent) {
 	staged := int(C.staged_floats(&t.q, &e))
+	e.copy = C.int64_t(staged)
 	room := t.pool.scratch.get(staged + t.copied)
-	if t.copied > 0 {
-		e.copied = C.int64_t(staged)
-	}
 	C.convolve_windows(&t.q, unsafe.SliceData(t.list), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))
 	t.pool.scratch.put(room)
 }
