@@ -536,6 +536,14 @@ func TestTileParts(t *testing.T) {
 	}
 }
 
+func TestEvenly(t *testing.T) {
+	for _, of := range []struct{ images, most, threads, want int }{{128, 25, 16, 32}, {128, 25, 2, 26}, {128, 25, 1, 22}, {128, 38, 16, 32}, {128, 20, 16, 16}, {16, 30, 16, 16}, {17, 30, 16, 17}, {1, 1, 16, 1}, {7, 1, 1, 1}} {
+		if got := evenly(of.images, of.most, of.threads); got != of.want {
+			t.Errorf("%d images, at most %d at a time, on %d threads are staged %d at a time, want %d", of.images, of.most, of.threads, got, of.want)
+		}
+	}
+}
+
 // forTiles allows tiles of 4 × 4 outputs wherever they are possible, or excludes them.
 func forTiles(t *testing.T, tile int) {
 	channels, tiles := quadChannels, quadTiles

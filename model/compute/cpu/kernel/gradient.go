@@ -30,7 +30,7 @@ const (
 	// leastChannels and leastTiles are the smallest numbers of channels and of tiles to which blocks are divided for more threads.
 	leastChannels, leastTiles = 32, 64
 	// gradientCopies is the largest number of floats of the copies of the result in which parts of the images are summed.
-	gradientCopies = 1 << 21
+	gradientCopies = 1 << 22
 )
 
 // planGradient plans a convolution as the gradient for a kernel by minimal filtering, with a set for bfloat16 or in float32. It returns nil if this is

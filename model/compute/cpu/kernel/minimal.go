@@ -250,7 +250,7 @@ func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 // and each packs the panel again.
 func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 	t := w.task(p, x, kernel, y)
-	images := min(w.batch, max(1, max(mostPlanes, w.packed)/w.planeFloats(0, 1)))
+	images := evenly(w.batch, max(1, max(mostPlanes, w.packed)/w.planeFloats(0, 1)), p.threads)
 	t.planes = p.scratch.get(w.planeFloats(0, images))
 	for t.lo < w.batch {
 		t.hi = min(t.lo+images, w.batch)
@@ -267,6 +267,20 @@ func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 		t.lo = t.hi
 	}
 	t.end()
+}
+
+// evenly returns how many of n images are staged at a time, about at most a number of them: about as many each time, or a multiple of the threads if they then
+// finish sooner.
+func evenly(n, most, threads int) int {
+	up := func(n, of int) int { return (n + of - 1) / of }
+	time := func(images int) int { return up(n, images) * up(images, threads) }
+	best := up(n, up(n, most))
+	for _, images := range []int{up(most, threads) * threads, most / threads * threads} {
+		if images > 0 && 2*images <= 3*most && time(images) < time(best) {
+			best = images
+		}
+	}
+	return min(best, n)
 }
 
 // factorCost is the time to pack a value of the kernel's factors, in multiplications.
@@ -296,14 +310,14 @@ func (t *minimalTask) end() {
 }
 
 // tileRows is the number of tiles that read a panel of the kernel while it is in a cache: enough of them to make up for loading the panel, few enough that their
-// planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless threads need more units. With
-// 4 × 4 outputs it is quadRows, in the same way. Tests lower all of them.
+// planes stay in a cache. With vectors of 16 floats it is wideRows, since panels are larger and tiles take less time, unless there are fewer than two units
+// for each thread. With 4 × 4 outputs it is quadRows, in the same way. Tests lower all of them.
 var tileRows, wideRows, quadRows = 16, 64, 32
 
 // split chooses units of whole images if there are enough of them for all threads, otherwise of lines, and of groups of panels if threads then finish earlier,
 // although each group stages the planes again.
 func (t *minimalTask) split() {
-	threads, want := t.pool.threads, t.pool.threads*chunksPerThread
+	threads, want := t.pool.threads, 2*t.pool.threads
 	if threads == 1 {
 		want = 1
 	}
