@@ -79,7 +79,8 @@ func TestConvBlocks(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
-		s.OutChannels, s.Batch = rapid.SampledFrom([]int{16, 32, 48}).Draw(t, "channels"), rapid.IntRange(1, 2).Draw(t, "images")
+		s.InChannels, s.Batch = rapid.SampledFrom([]int{s.InChannels, 256, 300}).Draw(t, "inputs' channels"), rapid.IntRange(1, 2).Draw(t, "images")
+		s.OutChannels = rapid.SampledFrom([]int{16, 32, 48, 288}).Draw(t, "outputs' channels")
 	}, func(c *Conv) bool { return c.direct != nil && c.direct.q.blocks > 0 })
 }
 

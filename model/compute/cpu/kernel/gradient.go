@@ -152,11 +152,10 @@ const stageCost, tapsCost, copyCost = 27, 24, 10
 
 // time returns the assumed time of a division, in multiplications.
 func (w *gradient) time(s gradientSplit, threads int) float64 {
-	up := func(n, of int) int { return (n + of - 1) / of }
-	words, i, j, pairs := up(up(w.tiles, s.parts), unitOf(int(w.q.half))), up(int(w.q.x.n), s.rows), up(int(w.q.v.n), s.columns), up(int(w.q.pairs[0]*w.q.pairs[1]), s.pairs)
+	words, i, j, pairs := divideUp(divideUp(w.tiles, s.parts), unitOf(int(w.q.half))), divideUp(int(w.q.x.n), s.rows), divideUp(int(w.q.v.n), s.columns), divideUp(int(w.q.pairs[0]*w.q.pairs[1]), s.pairs)
 	columns := roundUp(j, int(C.tile_cols()))
 	sizes := C.sizes_of(w.q.tile, C.int64_t(vectorFloats()))
-	unit := float64(int(sizes.points) * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + up(words, int(sizes.words))*tapsCost*pairs*i*columns))
+	unit := float64(int(sizes.points) * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + divideUp(words, int(sizes.words))*tapsCost*pairs*i*columns))
 	return unit*rounds(s.units(), threads) + copyCost*float64((s.parts-1)*w.size)/float64(threads)
 }
 

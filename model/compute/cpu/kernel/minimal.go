@@ -272,10 +272,9 @@ func (w *minimal) runPanels(p *Pool, x, kernel, y []float32) {
 // evenly returns how many of n images are staged at a time, about at most a number of them: about as many each time, or a multiple of the threads if they then
 // finish sooner.
 func evenly(n, most, threads int) int {
-	up := func(n, of int) int { return (n + of - 1) / of }
-	time := func(images int) int { return up(n, images) * up(images, threads) }
-	best := up(n, up(n, most))
-	for _, images := range []int{up(most, threads) * threads, most / threads * threads} {
+	time := func(images int) int { return divideUp(n, images) * divideUp(images, threads) }
+	best := equally(n, most)
+	for _, images := range []int{roundUp(most, threads), most / threads * threads} {
 		if images > 0 && 2*images <= 3*most && time(images) < time(best) {
 			best = images
 		}

@@ -116,13 +116,13 @@ func (q *product) halve(set, parts int) {
 		most, unit = int(C.half_rows(C.int(set))), int(C.half_unit(C.int(set)))
 	}
 	q.c.half, q.c.parts = C.int64_t(set), C.int64_t(parts)
-	q.c.height = C.int64_t(roundUp(panelHeight(int(q.c.m), most), unit))
+	q.c.height = C.int64_t(roundUp(equally(int(q.c.m), most), unit))
 }
 
-// panelHeight returns the height of panels that are as few as possible and as equal as possible.
-func panelHeight(m, most int) int {
-	panels := max((m+most-1)/most, 1)
-	return max((m+panels-1)/panels, 1)
+// equally returns the size of parts of n, each at most a size, that are as few as possible and as equal as possible.
+func equally(n, most int) int {
+	parts := max(divideUp(n, most), 1)
+	return max(divideUp(n, parts), 1)
 }
 
 func setOperand(o *C.operand, x, k []axis, base operandBase, offset func(axis) int) error {

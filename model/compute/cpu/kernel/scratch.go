@@ -60,7 +60,9 @@ func (s *scratches) put(f *scratch) {
 	s.Unlock()
 }
 
-func roundUp(n, to int) int { return (n + to - 1) / to * to }
+func roundUp(n, to int) int { return divideUp(n, to) * to }
+
+func divideUp(n, by int) int { return (n + by - 1) / by }
 
 // keep holds structs of one kind for reuse.
 type keep[T any] struct{ pool sync.Pool }
