@@ -15,9 +15,12 @@ import "C"
 // thread sums over some of the images, or over all of them for a part of the result.
 type correlation struct {
 	q     C.correlated
-	size  int // of the result
+	size  int // of the result, or of its sums
 	flops int
 	dense bool // sums are added in the memory of the result
+
+	exchanged bool // what is convolved is the image, and the image is what the stacks are multiplied with
+	first     int  // of the result, then
 }
 
 const (
@@ -67,6 +70,9 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: C.int64_t(parts),
 	}
+	if half == halfNone && t.stack() {
+		return t
+	}
 	t.q.eights = bit(usesEights(half) && n <= C.FEW_COLS)
 	switch t.orient(n, rows); {
 	case tiled:
@@ -87,12 +93,46 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 	return t
 }
 
-// orient chooses the columns of a tile: for a large result its memory order, otherwise the choice that wastes less of the vectors.
-func (w *correlation) orient(n, rows int) {
-	vector := vectorFloats()
-	if w.large() && w.q.on != 1 && w.q.oc == 1 || !w.large() && max(n, 4)*roundUp(rows, vector) < rows*roundUp(n, vector) {
-		w.q.swapped = 1
+// stack stacks the windows of an operand with few channels, if that is possible and faster.
+func (w *correlation) stack() bool {
+	q, from := w.q, &w.q
+	taps := q.oh * (q.rows / q.s.c)
+	few := func(channels C.int64_t) bool { return channels <= C.FEW_COLS && channels*taps <= stackFloats }
+	switch {
+	case few(q.s.c) && int(q.n) >= 4*fewestJoined:
+	case few(q.n) && int(q.s.c) >= joinedChannels() && q.apart == 1 && q.dilation == 1:
+		// y(i, j) = Σ x(l + i, k + j) v(l, k) = Σ x(l, k) v(l − i, k − j), with the taps in the reverse order
+		down, right := q.oh-1, q.rows/q.s.c-1
+		q.h, q.w = min(from.s.h, from.s.y0+from.h+down), min(from.s.w, from.s.x0+from.w+right) // positions that no tap reads are left out
+		if q.h < 1 || q.w < 1 {
+			return false
+		}
+		q.s = C.staging{h: from.h, w: from.w, c: from.n, sy: from.vline, sx: from.vcolumn, batch: from.vbatch, narrow: from.vnarrow,
+			y0: -from.s.y0 - down, x0: -from.s.x0 - right, columns: q.w + right}
+		q.n, q.vbatch, q.vline, q.vcolumn, q.vnarrow = from.s.c, from.s.batch, from.s.sy, from.s.sx, from.s.narrow
+		q.rows, q.oy, q.ox, q.oc, q.on = (right+1)*q.s.c, -q.oy, -q.ox, q.on, q.oc
+		w.exchanged, w.first = true, int(down*from.oy+right*from.ox)
+	default:
+		return false
 	}
+	q.stacked = C.int64_t(roundUp(int(q.oh*q.rows), vectorFloats()))
+	w.q, w.size = q, int(q.n*q.stacked)
+	return true
+}
+
+// stackFloats is the largest size of a stack.
+const stackFloats = 64
+
+// orient chooses the columns of a tile: for a large result its memory order, otherwise the choice that wastes less of the vectors, or fills two of them, which
+// needs fewer loads.
+func (w *correlation) orient(n, rows int) {
+	if w.large() {
+		w.q.swapped = bit(w.q.on != 1 && w.q.oc == 1)
+		return
+	}
+	vector := vectorFloats()
+	asRows, asColumns := max(n, 4)*roundUp(rows, vector), rows*roundUp(n, vector)
+	w.q.swapped = bit(asRows < asColumns || asRows == asColumns && n <= vector && rows > vector)
 }
 
 // sums sets the strides of sums that are stored densely.
@@ -128,6 +168,9 @@ func (w *correlation) run(p *Pool, x, v, y []float32) bool {
 	}
 	if m := p.meter.Load(); m != nil {
 		m.FLOPs.Add(int64(w.flops))
+	}
+	if w.exchanged {
+		x, v, y = v, x, y[w.first:]
 	}
 	t := correlationTasks.get()
 	*t = correlationTask{correlation: w, pool: p, x: x, v: v, y: y, parts: 1, lines: 1, columns: 1}

@@ -7,6 +7,9 @@
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
 
+// Positions of which windows are stacked at a time, so that the stacks stay in the L1 cache.
+enum { PILE = 64 };
+
 // A convolution by minimal filtering computes up to TALL tiles at a time. A gradient stages the factors of STAGED channels of x at a time.
 enum { TALL = 64, STAGED = 64 };
 
@@ -48,6 +51,8 @@ typedef struct {
 typedef struct {
 	staging s;
 	int64_t n, obatch, ochannel, few;          // few: there are so few columns that the contraction fills the vectors instead
+	int64_t spread, ring;                      // positions of the input are multiplied with all taps, see windows_spread: floats of a position's products, and
+	                                           // lines of them that are kept; 0 if not
 	int64_t pairs;                             // columns are those of two outputs, and a run is used only by its lanes
 	int64_t half;                              // the set that multiplies pairs of channels (see half.h); 0 for float32
 	int64_t side, steps;                       // it multiplies strips of this height, in steps of so many pairs; 0 if not
@@ -170,6 +175,7 @@ typedef struct {
 	int64_t images;
 	int64_t half;   // the set that multiplies pairs of columns that follow each other in the sum, an even number of them (see half.h); 0 for float32
 	int64_t tiled, parts; // it multiplies tiles, of operands with so many parts
+	int64_t stacked; // the windows of all lines are staged next to each other: floats of a stack; 0 if not
 	int64_t panels; // images are staged in panels of as many channels as a tile reads, otherwise in lines, whose rows are all adjacent
 	int64_t sline, sposition, srow; // strides of the sums: of output lines, of positions, and of a tile's rows
 	int64_t eights; // see windowed

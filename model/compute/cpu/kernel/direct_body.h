@@ -510,10 +510,35 @@ static void ISA(pack_few)(const product *q, const window *w, const float *b, flo
 	}
 }
 
+// Memory that will be staged next: [at, end) is fetched to the L2 cache while tiles are multiplied, each bytes before a tile.
+typedef struct {
+	const char *at, *end;
+	int64_t each;
+} ISA(fetched);
+
+static inline void ISA(fetch)(ISA(fetched) *f)
+{
+	const char *to = f->end - f->at < f->each ? f->end : f->at + f->each;
+	for (; f->at < to; f->at += 64)
+		__builtin_prefetch(f->at, 0, 2);
+}
+
+// Height of panels that are as few as possible and about equally high.
+static inline int64_t ISA(height)(int64_t rows)
+{
+	int64_t panels = (rows + ROWS - 1) / ROWS;
+	return (rows + panels - 1) / panels;
+}
+
 #include "strips_body.h"
+#include "spread_body.h"
 
 static void ISA(convolve_windows)(const windowed *q, const window *w, const extent *e, const half_tiles *t, const float *x, const float *b, float *y, float *room)
 {
+	if (q->spread) {
+		ISA(windows_spread)(q, w, e, x, b, y, room);
+		return;
+	}
 	int64_t low = (e->i1 - e->i0) * ISA(image_words)(q, e);
 	if (q->stack.planes)
 		for (int64_t i = e->i0, at = 0; i < e->i1; i++, at += ISA(image_words)(q, e))
@@ -574,13 +599,6 @@ static void ISA(correlation_tile)(int64_t half, const run *r, int64_t runs, cons
 		ISA(store_row)(c + i * width, copy + i * COLS, cols, add);
 }
 
-// Height of panels that are as few as possible and about equally high.
-static inline int64_t ISA(height)(int64_t rows)
-{
-	int64_t panels = (rows + ROWS - 1) / ROWS;
-	return (rows + panels - 1) / panels;
-}
-
 // Width of panels of so many columns: a vector if that is enough, so that panels take half the room in caches.
 static inline int64_t ISA(columns_width)(int64_t n) { return n <= VL ? VL : COLS; }
 
@@ -596,8 +614,9 @@ typedef struct {
 	int64_t per;             // with panels, positions that are a multiple of the dilation apart follow each other; per of them in a line
 	int64_t panel, panels;   // floats from a tile's rows or columns to the next ones, and number of panels
 	int64_t w, vpanel, vpanels; // columns of v, or pairs of them; of v's panels
+	int64_t vstep;           // floats from a position of v to the next
 	int64_t vline, vimage;   // floats from a line of v to the next, and from an image to the next
-	int64_t whole;           // v has just one panel's channels: it is read in place
+	int64_t whole, vstaged;  // v is read in place, since it has just one panel's channels or tiles have them as rows; otherwise the floats of its panels
 } ISA(staged);
 
 // Rounds a number of floats up to whole cache lines.
@@ -621,9 +640,11 @@ static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p
 	s.panels = q->panels ? (c + s.width - 1) / s.width : 1;
 	s.panel = q->panels ? ISA(aligned)(s.images * s.xlines * s.pitch + COLS) : s.width;
 	s.vpanels = (n + s.vwidth - 1) / s.vwidth;
-	s.whole = n == q->n && n == s.vwidth && n == q->vcolumn && !q->half && !q->vnarrow;
+	s.whole = n == q->n && !q->half && !q->vnarrow && (q->swapped && !q->panels && n <= 2 * COLS || n == s.vwidth && n == q->vcolumn);
+	s.vstep = s.whole ? q->vcolumn : s.vwidth;
 	s.vline = s.whole ? q->vline : w * s.vwidth, s.vimage = s.whole ? q->vbatch : s.lines * s.vline;
-	s.vpanel = s.whole ? 0 : ISA(aligned)(s.images * s.vimage + COLS);
+	s.vpanel = s.whole ? s.vwidth : ISA(aligned)(s.images * s.vimage + COLS);
+	s.vstaged = s.whole ? 0 : s.vpanels * s.vpanel;
 	return s;
 }
 
@@ -638,14 +659,20 @@ static int64_t ISA(line_floats)(const correlated *q)
 	return q->s.columns * q->s.c + 2 * COLS;
 }
 
+#include "stacked_body.h"
+
 static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part *p)
 {
+	if (q->stacked)
+		return ISA(stacked_floats)(q);
 	ISA(staged) s = ISA(staged_of)(q, p);
-	return ISA(image_floats)(q, &s) + s.vpanels * s.vpanel + 2 * ISA(line_floats)(q);
+	return ISA(image_floats)(q, &s) + s.vstaged + 2 * ISA(line_floats)(q);
 }
 
 static int ISA(correlates_in_place)(const correlated *q)
 {
+	if (q->stacked)
+		return 1;
 	correlation_part all = {.i1 = q->images, .o1 = q->oh, .n1 = q->n};
 	return ISA(staged_of)(q, &all).whole;
 }
@@ -721,19 +748,6 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 			}
 }
 
-// Memory that will be staged next: [at, end) is fetched to the L2 cache while tiles are multiplied, each bytes before a tile.
-typedef struct {
-	const char *at, *end;
-	int64_t each;
-} ISA(fetched);
-
-static inline void ISA(fetch)(ISA(fetched) *f)
-{
-	const char *to = f->end - f->at < f->each ? f->end : f->at + f->each;
-	for (; f->at < to; f->at += 64)
-		__builtin_prefetch(f->at, 0, 2);
-}
-
 // The lines that are staged after those for lines [l, l + lines) of v, of count images from i on: of the same images, or of the next one.
 static ISA(fetched) ISA(staged_next)(const correlated *q, const correlation_part *p, const ISA(staged) *s, const float *x, int64_t i, int64_t count,
 	int64_t l, int64_t lines)
@@ -772,7 +786,7 @@ static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, 
 						int64_t rows = inner - a < unit ? inner - a : unit, cols = outer - b < width ? outer - b : width;
 						ISA(fetch)(f);
 						if (q->swapped)
-							ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vwidth, q->panels ? at + b / COLS * s->panel : at + b, s->column, cols,
+							ISA(correlation_tile)(q->half, r, runs, v + a / unit * s->vpanel, rows, s->vstep, q->panels ? at + b / COLS * s->panel : at + b, s->column, cols,
 								to + (p->n0 + a) * q->srow, q->srow, add);
 						else
 							ISA(correlation_tile)(q->half, r, runs, at + a / unit * s->panel, rows, s->column, v + b / COLS * s->vpanel, s->vwidth, cols,
@@ -784,8 +798,12 @@ static void ISA(correlate_runs)(const correlated *q, const correlation_part *p, 
 
 static void ISA(correlate)(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
 {
+	if (q->stacked) {
+		ISA(correlate_stacked)(q, p, x, v, sums, room);
+		return;
+	}
 	ISA(staged) s = ISA(staged_of)(q, p);
-	float *panels = room + ISA(image_floats)(q, &s), *line = panels + s.vpanels * s.vpanel;
+	float *panels = room + ISA(image_floats)(q, &s), *line = panels + s.vstaged;
 	for (int64_t i = p->i0; i < p->i1; i += s.images)
 		for (int64_t l = 0; l < q->h; l += s.lines) {
 			int64_t count = p->i1 - i < s.images ? p->i1 - i : s.images, lines = q->h - l < s.lines ? q->h - l : s.lines;
@@ -805,11 +823,12 @@ static void ISA(correlate)(const correlated *q, const correlation_part *p, const
 
 static void ISA(correlate_join)(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)
 {
-	int64_t size = q->oh * q->rows * q->n;
-	int64_t rs = q->swapped ? 1 : q->n, ns = q->swapped ? q->rows : 1;
+	int64_t size = q->oh * q->rows * q->n, line = q->rows * q->n, rs = q->swapped ? 1 : q->n, ns = q->swapped ? q->rows : 1;
+	if (q->stacked)
+		size = q->n * q->stacked, line = q->rows, rs = 1, ns = q->stacked;
 	for (int64_t r = r0; r < r1; r++) {
 		int64_t i = r / q->rows, m = r % q->rows;
-		const float *from = part + i * q->rows * q->n + m * rs;
+		const float *from = part + i * line + m * rs;
 		float *to = y + i * q->oy + m / q->s.c * q->ox + m % q->s.c * q->oc;
 		for (int64_t n = 0; n < q->n; n++) {
 			float sum = from[n * ns];

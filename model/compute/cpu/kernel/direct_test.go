@@ -84,6 +84,23 @@ func TestConvBlocks(t *testing.T) {
 	}, func(c *Conv) bool { return c.direct != nil && c.direct.q.blocks > 0 })
 }
 
+// TestConvSpread checks the same where every position is multiplied with all taps.
+func TestConvSpread(t *testing.T) {
+	joinChannels(t)
+	p := NewPool(2)
+	defer p.Close()
+	checkWindows(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
+		s.OutChannels, s.Stride = rapid.IntRange(1, 8).Draw(t, "channels"), []int{1, 1}
+	}, func(c *Conv) bool { return c.direct != nil && c.direct.q.spread > 0 })
+}
+
+// joinChannels joins the taps of few channels however many the others are.
+func joinChannels(t *testing.T) {
+	before := fewestJoined
+	t.Cleanup(func() { fewestJoined = before })
+	fewestJoined = 0
+}
+
 // TestConvFewRead checks the same for kernels with adjacent input channels that a product reads in place for few outputs.
 func TestConvFewRead(t *testing.T) {
 	p := NewPool(2)
@@ -210,7 +227,7 @@ func TestConvPairs(t *testing.T) {
 		channelsLast(t, &s)
 		return checkGuarded(t, p, s, func(c *Conv) bool { return c.direct != nil && c.direct.pairs != nil })
 	})
-	for _, s := range []ConvSpec{inputGradient(nhwc(64, 64, 8, 16, 4, 2, 1)), nhwc(64, 64, 3, 8, 4, 2, 1), nhwc(64, 64, 3, 8, 3, 1, 1)} {
+	for _, s := range []ConvSpec{nhwc(64, 64, 8, 8, 4, 2, 1), nhwc(64, 64, 3, 8, 4, 2, 1), nhwc(64, 64, 3, 8, 3, 1, 1)} {
 		if c, err := PlanConv(s); err != nil || c.direct == nil || c.direct.pairs == nil {
 			t.Errorf("%+v is not computed in pairs: %v", s, err)
 		}
@@ -234,6 +251,24 @@ func TestConvCorrelation(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	checkCorrelation(t, p, Exact, nil, func(c *Conv) bool { return c.kernel != nil })
+}
+
+// TestConvStacked checks gradients of kernels whose input or output has few channels, the taps of which are stacked.
+func TestConvStacked(t *testing.T) {
+	joinChannels(t)
+	p := NewPool(2)
+	defer p.Close()
+	for _, exchanged := range []bool{false, true} {
+		checkCorrelation(t, p, Exact, func(t *rapid.T, s *ConvSpec) {
+			few, many := rapid.IntRange(1, 4).Draw(t, "few"), rapid.IntRange(5, 40).Draw(t, "many")
+			if s.Batch, s.OutChannels = few, many; exchanged {
+				s.Batch, s.OutChannels = many, few
+				s.KernelDilation = []int{1, 1}
+			}
+		}, func(c *Conv) bool {
+			return c.kernel != nil && c.kernel.q.stacked > 0 && c.kernel.exchanged == exchanged
+		})
+	}
 }
 
 // TestHalfConvCorrelation checks the same for pairs of bfloat16.
@@ -396,12 +431,12 @@ func compareConv(t failer, c *Conv, x, w, out []float32) {
 }
 
 // nearNaN reports whether an output is computed by minimal filtering in a tile of 4 × 4 outputs, or is a tap of a gradient that is summed in such tiles, and
-// another one of the tile, or another tap, is NaN, which makes all of them NaN.
+// another one of the tile, or another tap, is NaN, which makes all of them NaN; likewise for a tap of a gradient that is stacked with the operands exchanged.
 func (c *Conv) nearNaN(x, w []float32, b, o, y, z int) bool {
 	rows, columns, lines, size := c.spec.phases(0), c.spec.phases(1), 4, 4
 	switch {
 	case c.minimal != nil && c.minimal.q.tile == 4:
-	case c.gradient != nil && c.gradient.q.tile == 4:
+	case c.gradient != nil && c.gradient.q.tile == 4, c.kernel != nil && c.kernel.exchanged:
 		y, z, lines, size = 0, 0, c.out[0], c.out[1]
 	default:
 		return false
@@ -493,8 +528,13 @@ func TestConvPaths(t *testing.T) {
 		})
 	}
 	for _, small := range []ConvSpec{nhwc(16, 64, 3, 64, 4, 2, 1), nhwc(16, 64, 64, 3, 3, 1, 1), nhwc(16, 32, 64, 128, 4, 2, 1)} {
-		if c, err := PlanConv(kernelGradient(small)); err != nil || c.kernel == nil {
+		c, err := PlanConv(kernelGradient(small))
+		if err != nil || c.kernel == nil {
 			t.Errorf("the gradient for the kernel of %+v is not summed image by image: %v", small, err)
+			continue
+		}
+		if joined := min(small.InChannels, small.OutChannels) == 3; joined != (c.kernel.q.stacked > 0) {
+			t.Errorf("the gradient for the kernel of %+v stacks %d floats", small, c.kernel.q.stacked)
 		}
 	}
 }

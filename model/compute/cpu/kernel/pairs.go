@@ -32,7 +32,7 @@ func (c *Conv) planPairs() error {
 // pair returns the convolution of pairs, if windows are read directly and the outputs of a pair are adjacent floats.
 func (c *Conv) pair() (p pairing, ok bool) {
 	s, n := c.spec, c.spec.OutChannels
-	if c.direct == nil || c.direct.q.eights == 1 || s.Stored[1] || n <= C.FEW_COLS || 2*n > vectorFloats() || c.out[1]%2 != 0 || s.KernelDilation[1] != 1 ||
+	if c.direct == nil || c.direct.q.eights == 1 || c.direct.q.spread > 0 || s.Stored[1] || n <= C.FEW_COLS || 2*n > vectorFloats() || c.out[1]%2 != 0 || s.KernelDilation[1] != 1 ||
 		s.OutStrides.Channel != 1 || s.OutStrides.Spatial[1] != n {
 		return p, false
 	}

@@ -74,7 +74,9 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		w.q.side = C.int64_t(c.strip(half))
 	}
 	w.q.n, w.q.obatch, w.q.ochannel = C.int64_t(s.OutChannels), C.int64_t(s.OutStrides.Batch), C.int64_t(s.OutStrides.Channel)
-	if s.OutChannels <= C.FEW_COLS && half == halfNone {
+	if half == halfNone && pairs == nil && s.spreads() {
+		w.spread(s, taps)
+	} else if s.OutChannels <= C.FEW_COLS && half == halfNone {
 		w.q.few = 1
 	}
 	for _, t := range taps {
@@ -82,10 +84,17 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 			return nil, err
 		}
 	}
+	if w.q.spread > 0 {
+		kernel, err := spreadKernel(s)
+		if err != nil {
+			return nil, err
+		}
+		w.kernels = append(w.kernels, kernel)
+	}
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
 		return nil, nil
 	}
-	w.q.eights = bit(usesEights(half) && w.q.far == 0 && (s.OutChannels == 8 && s.OutStrides.Channel == 1 && w.lines() || w.q.few == 1 && s.InChannels <= 8))
+	w.q.eights = bit(usesEights(half) && w.q.spread == 0 && w.q.far == 0 && (s.OutChannels == 8 && s.OutStrides.Channel == 1 && w.lines() || w.q.few == 1 && s.InChannels <= 8))
 	if w.q.side != 0 {
 		if w.q.steps = C.int64_t(w.step()); !stripsPay(int(w.q.side), int(w.q.steps), c.leastOutputs(), s.OutChannels, parts, c.floatSpeed()) {
 			w.q.side = 0
@@ -274,6 +283,10 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 	ks, cols := s.KernelStrides, int(C.tile_cols())
 	start := y.firstTap*ks.Spatial[0] + x.firstTap*ks.Spatial[1]
 	switch {
+	case w.q.spread > 0:
+		w.spreadRuns(&v, s, y, x)
+		w.list = append(w.list, v)
+		return nil
 	case w.q.few == 1:
 		column := w.fewRuns(&v, channels, y, x)
 		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
@@ -316,6 +329,16 @@ func kernelOf(s *ConvSpec, y, x phaseTaps) (q product, err error) {
 	return q, err
 }
 
+// spreadKernel returns the product by which the kernel is packed in panels of all taps' output channels.
+func spreadKernel(s *ConvSpec) (q product, err error) {
+	ks, n := s.KernelStrides, s.OutChannels
+	columns := []axis{{size: s.Kernel[0], b: ks.Spatial[0], c: s.Kernel[1] * n, dim: -1}, {size: s.Kernel[1], b: ks.Spatial[1], c: n, dim: -1},
+		{size: n, b: ks.Batch, c: 1, dim: -1}}
+	err = q.set([]axis{{size: 1, dim: -1}}, columns, []axis{{size: s.InChannels, b: ks.Channel, dim: -1}}, unbounded(0), unbounded(0), 0, false)
+	q.narrow(s.Stored)
+	return q, err
+}
+
 // tapRuns calls fn for every tap, in order, with the offset of its channels in a window, and whether they follow those of the previous tap.
 func (w *windows) tapRuns(channels int, y, x phaseTaps, fn func(ty, tx, a int, follows bool)) {
 	end := -1
@@ -352,6 +375,49 @@ func (w *windows) fewRuns(v *C.window, channels int, y, x phaseTaps) int {
 		at += channels
 	})
 	return roundUp(at, vector)
+}
+
+// spreads reports whether products of every position with all taps fill vectors, while those of an output do not.
+func (s *ConvSpec) spreads() bool {
+	n, vector := s.OutChannels, vectorFloats()
+	all := s.Kernel[0] * s.Kernel[1] * n
+	return s.Stride[0] == 1 && s.Stride[1] == 1 && n <= max(vector/2, C.FEW_COLS) && s.OutStrides.Channel == 1 && s.InChannels >= joinedChannels() &&
+		2*all*roundUp(n, vector) >= 3*n*roundUp(all, vector)
+}
+
+// joinedChannels returns the smallest number of the other operand's channels with which the taps of one with few channels are joined in vectors: their products
+// then take clearly longer than joining them, and are faster than those of the windows.
+func joinedChannels() int {
+	if vectorFloats() == 16 && !halvesVectors {
+		return fewestJoined
+	}
+	return 4 * fewestJoined
+}
+
+// fewestJoined is joinedChannels with vectors of 16 floats. Tests lower it.
+var fewestJoined = 8
+
+// spread multiplies every position of the input with all taps.
+func (w *windows) spread(s *ConvSpec, taps [][2]phaseTaps) {
+	all, cols := s.Kernel[0]*s.Kernel[1]*s.OutChannels, int(C.tile_cols())
+	w.q.spread = C.int64_t(roundUp(all, vectorFloats()))
+	for _, t := range taps {
+		w.q.ring = max(w.q.ring, C.int64_t((t[0].taps-1)*t[0].tapMove+1))
+	}
+	w.packed = roundUp(all, cols) * s.InChannels
+}
+
+// spreadRuns adds a run for each tap: n is the number of lines after the first one, and a the first output's products in a line.
+func (w *windows) spreadRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
+	v.first = C.int64_t(y.start) - w.q.s.y0
+	for ty := range y.taps {
+		for tx := range x.taps {
+			tap := (y.firstTap+ty*y.tapEvery)*s.Kernel[1] + x.firstTap + tx*x.tapEvery
+			at := (x.start+tx*x.tapMove-int(w.q.s.x0))*int(w.q.spread) + tap*s.OutChannels
+			v.r[v.runs] = C.run{n: C.int64_t(ty * y.tapMove), a: C.int64_t(at)}
+			v.runs++
+		}
+	}
 }
 
 // lyingRuns adds the runs over a kernel that is read in place.
@@ -417,7 +483,7 @@ func (w *windows) begin(p *Pool, x, kernel, y []float32) *windowsTask {
 		kernel = t.wide.data
 	}
 	t.windows, t.pool, t.x, t.kernel, t.y, t.b = w, p, x, kernel, y, kernel
-	t.panels = (int(w.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
+	t.panels = divideUp(max(int(w.q.n), int(w.q.spread)), int(C.tile_cols()))
 	if m := p.meter.Load(); m != nil {
 		m.FLOPs.Add(int64(w.flops))
 	}
@@ -466,6 +532,9 @@ func (t *windowsTask) split() {
 		t.units = even
 	}
 	t.classes = 1
+	if t.q.spread > 0 && want > 1 { // parts of lines compute some products twice
+		want = 2 * t.pool.threads
+	}
 	if t.q.blocks > 0 && want > 1 { // the rows of blocks should be long
 		want, t.classes = 2*t.pool.threads, len(t.list)
 	}
@@ -488,7 +557,7 @@ func (t *windowsTask) divide(units, want int) float64 {
 	if t.q.stack.planes > 0 {
 		t.parts = 1
 	}
-	if t.q.few == 0 {
+	if t.q.few == 0 && t.q.spread == 0 {
 		t.group = evenGroups(units*t.parts*t.classes, t.panels, want, t.pool.threads)
 	}
 	threads, rows := t.pool.threads, (t.batch+units-1)/units*((t.rows+t.parts-1)/t.parts)
