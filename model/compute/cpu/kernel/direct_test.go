@@ -404,7 +404,8 @@ func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int 
 		copy(memory, stored)
 		operands[i] = memory
 	}
-	out := make([]float32, c.reach[2])
+	out, free := guarded(t, c.reach[2])
+	defer free()
 	c.Run(p, operands[0], operands[1], out)
 	compareConv(t, c, x, w, out)
 	if wanted(c) {
