@@ -496,7 +496,7 @@ static void ISA(pack_wide)(const float *b, int64_t step, int64_t cols, int64_t k
 	for (int64_t i = 0; i < k; i++, b += step, to += COLS) {
 		for (int64_t j = 0; j < whole; j += COLS) {
 			for (int64_t l = j; l < j + COLS; l += 16)
-				__builtin_prefetch(b + 32 * step + l);
+				__builtin_prefetch(b + 32 * step + l, 0, 2);
 			*(vf *)(to + j * k) = *(const vf *)(b + j);
 			*(vf *)(to + j * k + VL) = *(const vf *)(b + j + VL);
 		}

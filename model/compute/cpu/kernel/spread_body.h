@@ -71,9 +71,11 @@ static ISA(fetched) ISA(outputs_next)(const windowed *q, const window *list, con
 {
 	const float *lo = 0, *hi = 0;
 	for (const window *w = list + e->w0; w < list + e->w1; w++) {
-		const float *to = ISA(completed)(q, w, e, i, l, y), *end = to + w->w * w->ocolumn;
-		if (to)
-			lo = lo && lo < to ? lo : to, hi = hi > end ? hi : end;
+		const float *to = ISA(completed)(q, w, e, i, l, y);
+		if (!to)
+			continue;
+		const float *end = to + w->w * w->ocolumn;
+		lo = lo && lo < to ? lo : to, hi = hi > end ? hi : end;
 	}
 	int64_t tiles = (q->s.columns / ROWS + 1) * ((q->spread + COLS - 1) / COLS);
 	return (ISA(fetched)){(const char *)lo, (const char *)hi, ((hi - lo) * 4 / tiles + 63) / 64 * 64};
