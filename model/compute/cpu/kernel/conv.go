@@ -463,9 +463,6 @@ func (c *Conv) Narrows() Stored {
 	case c.direct != nil:
 		return Stored{true, c.direct.pairs == nil && c.direct.q.far == 0}
 	case c.kernel != nil:
-		if c.kernel.exchanged {
-			return Stored{false, true}
-		}
 		return Stored{true, C.correlates_in_place(&c.kernel.q) == 0}
 	}
 	return Stored{true, !c.fewRead()}

@@ -217,7 +217,8 @@ void pack_few(const product *q, const window *w, const float *b, float *to, int6
 void correlate(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room);
 int64_t correlate_floats(const correlated *q, const correlation_part *p);
 
-// correlates_in_place reports whether a part of all channels reads v where it is.
+// correlates_in_place reports whether a part of all channels reads v, which tiles have as columns, where it is. Where tiles have it as rows, it is read so only
+// if it is stored as float32.
 int correlates_in_place(const correlated *q);
 
 // correlate_join adds up the parts for rows [r0, r1) of all lines' oh*rows and stores them in the result.

@@ -671,8 +671,8 @@ static int64_t ISA(correlate_floats)(const correlated *q, const correlation_part
 
 static int ISA(correlates_in_place)(const correlated *q)
 {
-	if (q->stacked)
-		return 1;
+	if (q->stacked || q->swapped)
+		return 0;
 	correlation_part all = {.i1 = q->images, .o1 = q->oh, .n1 = q->n};
 	return ISA(staged_of)(q, &all).whole;
 }
