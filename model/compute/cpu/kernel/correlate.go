@@ -19,8 +19,8 @@ type correlation struct {
 	flops int
 	dense bool // sums are added in the memory of the result
 
-	exchanged bool // what is convolved is the image, and the image is what the stacks are multiplied with
-	first     int  // of the result, then
+	exchanged bool // x and v change places: v's windows are stacked and multiplied with x
+	first     int  // where the first tap's results are, if exchanged
 }
 
 const (
@@ -32,6 +32,8 @@ const (
 	// panelTiles is the number of tiles' rows that the channels of images and of what they are multiplied with must have for images to be staged in
 	// panels. Tiles over the channels of fewer would be low.
 	panelTiles = 2
+	// stackFloats is the largest size of a stack.
+	stackFloats = 64
 )
 
 // planCorrelation plans a convolution as a correlation over its input's batch axis. half is the set that multiplies as bfloat16 of so many
@@ -97,6 +99,9 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 func (w *correlation) stack() bool {
 	q, from := w.q, &w.q
 	taps := q.oh * (q.rows / q.s.c)
+	if int(max(q.s.c, q.n))*stackFloats > correlationFloats {
+		return false // threads would not have their own sums
+	}
 	few := func(channels C.int64_t) bool { return channels <= C.FEW_COLS && channels*taps <= stackFloats }
 	switch {
 	case few(q.s.c) && int(q.n) >= 4*fewestJoined:
@@ -119,9 +124,6 @@ func (w *correlation) stack() bool {
 	w.q, w.size = q, int(q.n*q.stacked)
 	return true
 }
-
-// stackFloats is the largest size of a stack.
-const stackFloats = 64
 
 // orient chooses the columns of a tile: for a large result its memory order, otherwise the choice that wastes less of the vectors, or fills two of them, which
 // needs fewer loads.
