@@ -523,6 +523,14 @@ static inline void ISA(fetch)(ISA(fetched) *f)
 		__builtin_prefetch(f->at, 0, 2);
 }
 
+// What is fetched before each of so many tiles, in whole cache lines.
+static inline ISA(fetched) ISA(fetched_by)(int64_t tiles, const float *from, const float *to)
+{
+	ISA(fetched) f = {(const char *)from, (const char *)to};
+	f.each = ((f.end - f.at) / tiles + 63) / 64 * 64;
+	return f;
+}
+
 // Height of panels that are as few as possible and about equally high.
 static inline int64_t ISA(height)(int64_t rows)
 {
@@ -762,9 +770,7 @@ static ISA(fetched) ISA(staged_next)(const correlated *q, const correlation_part
 	if (i >= p->i1 || first >= end || q->s.narrow)
 		return (ISA(fetched)){0};
 	const float *image = x + i * q->s.batch;
-	ISA(fetched) f = {(const char *)(image + first * q->s.sy), (const char *)(image + end * q->s.sy)};
-	f.each = ((f.end - f.at) / tiles + 63) / 64 * 64;
-	return f;
+	return ISA(fetched_by)(tiles, image + first * q->s.sy, image + end * q->s.sy);
 }
 
 // Adds the runs' products to the sums. A panel of the operand that tiles read as columns stays in the L1 cache while tiles read near panels of the

@@ -78,7 +78,7 @@ static ISA(fetched) ISA(outputs_next)(const windowed *q, const window *list, con
 		lo = lo && lo < to ? lo : to, hi = hi > end ? hi : end;
 	}
 	int64_t tiles = (q->s.columns / ROWS + 1) * ((q->spread + COLS - 1) / COLS);
-	return (ISA(fetched)){(const char *)lo, (const char *)hi, ((hi - lo) * 4 / tiles + 63) / 64 * 64};
+	return ISA(fetched_by)(tiles, lo, hi);
 }
 
 // Computes all windows of an extent. The products of the last q->ring lines are kept.

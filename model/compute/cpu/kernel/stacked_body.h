@@ -48,9 +48,7 @@ static ISA(fetched) ISA(stacked_next)(const correlated *q, const correlation_par
 		return (ISA(fetched)){0};
 	int64_t tiles = (q->n + ROWS - 1) / ROWS * ((q->stacked + COLS - 1) / COLS), end = l + lines < q->h ? l + lines : q->h;
 	const float *image = v + i * q->vbatch;
-	ISA(fetched) f = {(const char *)(image + l * q->vline), (const char *)(image + end * q->vline)};
-	f.each = ((f.end - f.at) / tiles + 63) / 64 * 64;
-	return f;
+	return ISA(fetched_by)(tiles, image + l * q->vline, image + end * q->vline);
 }
 
 static void ISA(correlate_stacked)(const correlated *q, const correlation_part *p, const float *x, const float *v, float *sums, float *room)
