@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32, FEW_PAD = 16 };
 
 // Positions of which windows are stacked at a time, so that the stacks stay in the L1 cache.
 enum { PILE = 64 };
@@ -101,6 +101,8 @@ typedef struct {
 	int64_t yplanes, xplanes;
 	plane y[MAX_PLANES], x[MAX_PLANES];
 	int64_t ypairs, xpairs;  // pairs of taps
+	int64_t block;           // channels of a block of a plane, whose rows follow each other; all of them except for convolve_few
+	int64_t kstep;           // floats between the kernel's input channels if its output channels are adjacent floats and fill panels; otherwise 0
 	int64_t k;               // length of a product's contraction: pairs of taps times channels, in words
 	int64_t apart;           // words between the points of a panel of the kernel
 	int64_t half;            // the set that multiplies pairs of channels, whose sums and differences are rounded to bfloat16; 0 for float32
@@ -131,6 +133,7 @@ static inline const tile_sizes *sizes_of(int64_t tile, int64_t vector)
 typedef struct {
 	int64_t out, b, panel;
 	int64_t y[QUAD_FACTORS][MAX_PAIRS], x[QUAD_FACTORS][MAX_PAIRS];
+	int64_t taps[4 * MAX_PAIRS * MAX_PAIRS]; // offsets of the taps, line by line
 } minimal_class;
 
 // An operand of a gradient by minimal filtering, of images with adjacent channels: how tiles read it in each dimension d (0: lines, 1: columns):
@@ -204,7 +207,12 @@ int64_t minimal_floats(const minimal *q, const extent *e);
 void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums);
 
 // pack_minimal packs panel p of a class's kernel for each point; room holds 4 * FACTOR_K * tile_cols() floats.
-void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room);
+void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, float *room);
+
+// convolve_few computes panel p of a class for a part of at most TALL of the extent's tiles, in pairs of outputs, from planes and from a kernel b in place.
+// sums holds few_floats.
+int64_t few_floats(const minimal *q, const extent *e);
+void convolve_few(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, int64_t p, float *sums);
 
 // minimal_correlate computes a part in y; room holds gradient_floats.
 int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p);

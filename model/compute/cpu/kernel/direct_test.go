@@ -554,6 +554,7 @@ func TestConvMinimal(t *testing.T) {
 	for _, tile := range []int{2, 4} {
 		t.Run(fmt.Sprint("tiles of ", tile), func(t *testing.T) {
 			forTiles(t, tile)
+			readInPlace(t, 1<<30, 0)
 			forMinimal(t, func(t *testing.T, o Operands) {
 				if tile == 4 && o != Exact {
 					return
@@ -568,6 +569,52 @@ func TestConvMinimal(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestConvFewTiles checks the same for few tiles, which read the kernel in place, also if threads divide them.
+func TestConvFewTiles(t *testing.T) {
+	defer func(channels, tiles, rows, most int) {
+		minimalChannels, minimalTiles, tileRows, mostPlanes = channels, tiles, rows, most
+	}(minimalChannels, minimalTiles, tileRows, mostPlanes)
+	minimalChannels, minimalTiles = 0, 1<<30
+	forTiles(t, 2)
+	readInPlace(t, 0, 1<<30)
+	few := func(c *Conv) bool { return c.minimal != nil && c.minimal.few }
+	for _, threads := range []int{2, 16} {
+		p := NewPool(threads)
+		defer p.Close()
+		checkWindows(t, p, Exact, drawMinimal(Exact, 2), few)
+		tileRows, mostPlanes = 0, 0
+	}
+}
+
+// TestTilesInPlace checks which convolutions read the kernel in place: those of 16 to 31 tiles for which its output channels are adjacent.
+func TestTilesInPlace(t *testing.T) {
+	for _, of := range []struct {
+		batch, size int
+		want        bool
+	}{{1, 4, false}, {3, 4, false}, {4, 4, true}, {1, 8, true}, {2, 8, false}, {1, 10, true}, {1, 12, false}} {
+		s := up(of.batch, of.size, 128, 64)
+		for _, adjacent := range []bool{true, false} {
+			if !adjacent {
+				s.KernelStrides = TensorStrides{128, 1, []int{4 * 64 * 128, 64 * 128}}
+			}
+			c, err := PlanConv(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.minimal != nil && c.minimal.few; got != (of.want && adjacent) {
+				t.Errorf("%d images of %d × %d, output channels adjacent %v: read in place %v", of.batch, of.size, of.size, adjacent, got)
+			}
+		}
+	}
+}
+
+// readInPlace sets the numbers of tiles that read the kernel in place, and has channels divided into several blocks.
+func readInPlace(t *testing.T, fewest, most int) {
+	before := [...]int{fewestRead, mostRead, planeBlock}
+	t.Cleanup(func() { fewestRead, mostRead, planeBlock = before[0], before[1], before[2] })
+	fewestRead, mostRead, planeBlock = fewest, most, 16
 }
 
 func TestTileParts(t *testing.T) {
@@ -601,6 +648,7 @@ func unfiltered(t *testing.T) {
 	before := minimalTiles
 	minimalTiles = 1 << 30
 	t.Cleanup(func() { minimalTiles = before })
+	readInPlace(t, 1<<30, 0)
 }
 
 // forMinimal runs a test with float32, and with each set for bfloat16 that this machine supports and that minimal filtering is possible with.

@@ -9,6 +9,10 @@ package kernel
 #cgo nocallback planes_floats
 #cgo noescape minimal_floats
 #cgo nocallback minimal_floats
+#cgo noescape few_floats
+#cgo nocallback few_floats
+#cgo noescape convolve_few
+#cgo nocallback convolve_few
 #cgo noescape pack_minimal
 #cgo nocallback pack_minimal
 #include "direct.h"
@@ -24,8 +28,9 @@ type minimal struct {
 	classes []C.minimal_class
 	kernels []product // how the kernel is packed for each class
 	batch   int
-	packed  int // floats of the packed kernel
-	flops   int // of the direct form
+	few     bool // tiles are so few that they read the kernel in place
+	packed  int  // floats of the packed kernel
+	flops   int  // of the direct form
 }
 
 var (
@@ -37,6 +42,10 @@ var (
 	minimalTiles = 16
 	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
 	quadChannels, quadTiles = 32, 64
+	// fewestRead is the smallest number of tiles that may read the kernel in place, and mostRead the largest for which this takes less time than packing it.
+	fewestRead, mostRead = 16, 31
+	// planeBlock is the number of channels of a block of planes that such tiles read.
+	planeBlock = 128
 )
 
 // filteredHalves has the sets for bfloat16 whose products take so long that minimal filtering pays. Tests add plain C.
@@ -106,7 +115,7 @@ func (c *Conv) planTiles(half, tile int) (*minimal, error) {
 			}
 		}
 		taps = append(taps, f)
-		if s.Batch*f[0].outputs*f[1].outputs < tile*tile*tiles || !w.add(s, f[0], f[1]) {
+		if !w.add(s, f[0], f[1]) {
 			return nil, nil
 		}
 		if err := w.plan(s, unit, f[0], f[1]); err != nil {
@@ -114,6 +123,14 @@ func (c *Conv) planTiles(half, tile int) (*minimal, error) {
 		}
 	}
 	w.q.s = stagingOf(s, taps)
+	w.q.block = w.q.s.c
+	all := s.Batch * int(w.q.h*w.q.w)
+	if w.few = half == halfNone && tile == 2 && w.q.kstep > 0 && fewestRead <= all && all <= min(mostRead, C.TALL); w.few && s.InChannels%planeBlock == 0 {
+		w.q.block = C.int64_t(planeBlock)
+	}
+	if all < tiles && !w.few {
+		return nil, nil
+	}
 	return w, nil
 }
 
@@ -127,6 +144,14 @@ func (w *minimal) add(s *ConvSpec, y, x phaseTaps) bool {
 	q.ymove, q.xmove = C.int64_t(y.move), C.int64_t(x.move)
 	q.oline, q.ocolumn = C.int64_t(y.every*s.OutStrides.Spatial[0]), C.int64_t(x.every*s.OutStrides.Spatial[1])
 	ok := planes(int(q.tile), &q.y, &q.yplanes, &v.y, y) && planes(int(q.tile), &q.x, &q.xplanes, &v.x, x)
+	if ks := s.KernelStrides; ks.Batch == 1 && s.OutChannels%int(C.tile_cols()) == 0 && s.Stored == (Stored{}) {
+		q.kstep = C.int64_t(ks.Channel)
+		for i := range y.taps {
+			for j := range x.taps {
+				v.taps[i*x.taps+j] = C.int64_t((y.firstTap+i*y.tapEvery)*ks.Spatial[0] + (x.firstTap+j*x.tapEvery)*ks.Spatial[1])
+			}
+		}
+	}
 	w.classes = append(w.classes, v)
 	return ok
 }
@@ -178,7 +203,7 @@ func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
 const pointPad = 64
 
 // minimalTask is a running convolution by minimal filtering. Either the whole kernel is packed first, and units of tiles stage their planes, or all planes
-// are staged first, and units of a class and some panels pack theirs, so that what is larger stays in a cache.
+// are staged first, and units of a class and some panels pack theirs or read them in place, so that what is larger stays in a cache.
 type minimalTask struct {
 	*minimal
 	pool                *Pool
@@ -205,9 +230,9 @@ func (w *minimal) run(p *Pool, x, kernel, y []float32) {
 	t.end()
 }
 
-// heavy reports whether the kernel's factors take more memory than the planes of all images, or than a cache.
+// heavy reports whether the kernel is read in place, or its factors take more memory than the planes of all images, or than a cache.
 func (w *minimal) heavy() bool {
-	return w.packed > heavyKernel || w.packed > w.planeFloats(0, w.batch)
+	return w.few || w.packed > heavyKernel || w.packed > w.planeFloats(0, w.batch)
 }
 
 // heavyKernel is the largest number of floats of a packed kernel that units of tiles read, and mostPlanes the largest number of floats of planes that are
@@ -413,6 +438,14 @@ func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
 func (t *minimalTask) columns(class, part, lo, hi int) {
 	v, e := t.classes[class], t.images(t.lo, t.hi)
 	e.j, e.parts = C.int64_t(part), C.int64_t(t.parts)
+	if t.few {
+		sums := t.pool.scratch.get(int(C.few_floats(&t.q, &e)))
+		for p := lo; p < hi; p++ {
+			C.convolve_few(&t.q, &v, &e, floats(t.planes.data), floats(t.kernel), floats(t.y), C.int64_t(p), floats(sums.data))
+		}
+		t.pool.scratch.put(sums)
+		return
+	}
 	room := t.pool.scratch.get((hi - lo) * int(v.panel))
 	for p := lo; p < hi; p++ {
 		t.pack(class, p, room.data[(p-lo)*int(v.panel):])
@@ -426,6 +459,6 @@ func (t *minimalTask) columns(class, part, lo, hi int) {
 // pack packs a panel of a class's kernel.
 func (t *minimalTask) pack(class, panel int, to []float32) {
 	room := t.pool.scratch.get(4 * C.FACTOR_K * int(C.tile_cols()))
-	C.pack_minimal(&t.q, &t.kernels[class].c, floats(t.kernel), floats(to), C.int64_t(panel), floats(room.data))
+	C.pack_minimal(&t.q, &t.classes[class], &t.kernels[class].c, floats(t.kernel), floats(to), C.int64_t(panel), floats(room.data))
 	t.pool.scratch.put(room)
 }

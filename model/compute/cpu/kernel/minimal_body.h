@@ -78,12 +78,12 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 	ISA(differ)(to, other, (hi - lo) * s->c, to);
 }
 
-// Writes a row of a plane: for each tile, a combination of the channels of positions from one of a line on.
+// Writes a row of a block of a plane: for each tile, a combination of the channels of positions from one of a line on.
 #define PLANE_ROW(name, ROUND)                                                                                           \
 	static void ISA(name)(const minimal *q, const float *from, int64_t form, float *to)                              \
 	{                                                                                                                \
-		for (int64_t j = 0; j < q->w; j++, to += q->s.c / UNIT(q), from += q->tile * q->xmove * q->s.c)          \
-			ROUND(from, form == DIFFERENCE ? from + q->xmove * q->s.c : 0, q->s.c, (half *)(void *)to);      \
+		for (int64_t j = 0; j < q->w; j++, to += q->block / UNIT(q), from += q->tile * q->xmove * q->s.c)        \
+			ROUND(from, form == DIFFERENCE ? from + q->xmove * q->s.c : 0, q->block, (half *)(void *)to);    \
 	}
 PLANE_ROW(round_row, ISA(store_rounded))
 #if defined(SET_AVX512)
@@ -92,7 +92,7 @@ PLANE_ROW(convert_row, store_converted)
 
 static void ISA(float_row)(const minimal *q, const float *from, int64_t form, float *to)
 {
-	int64_t c = q->s.c, apart = q->xmove * c;
+	int64_t c = q->block, apart = q->xmove * q->s.c;
 	for (int64_t j = 0; j < q->w; j++, to += c, from += q->tile * apart)
 		if (form == VALUE)
 			memcpy(to, from, 4 * c);
@@ -111,18 +111,19 @@ static void (*ISA(plane_row_of)(int64_t half))(const minimal *, const float *, i
 	return half ? ISA(round_row) : ISA(float_row);
 }
 
-// Stages the planes of the extent's tiles: for each plane, a row of channels for each tile.
+// Stages the planes of the extent's tiles: for each plane and block of channels, a row for each tile.
 static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
 {
-	int64_t c = q->s.c, lines = e->l1 - e->l0, row = q->w * q->s.c / UNIT(q), size = (e->i1 - e->i0) * lines * row;
+	int64_t c = q->s.c, lines = e->l1 - e->l0, row = q->w * q->block / UNIT(q), size = (e->i1 - e->i0) * lines * q->w * c / UNIT(q);
 	void (*stage_row)(const minimal *, const float *, int64_t, float *) = ISA(plane_row_of)(q->half);
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t a = 0; a < q->yplanes; a++)
 			for (int64_t l = e->l0 + lines * e->j / e->parts; l < e->l0 + lines * (e->j + 1) / e->parts; l++) {
 				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y[a].first + q->tile * q->ymove * l, q->y[a].form, line);
 				for (int64_t b = 0; b < q->xplanes; b++)
-					stage_row(q, line + (q->x[b].first - q->s.x0) * c, q->x[b].form,
-						room + (a * q->xplanes + b) * size + ((i - e->i0) * lines + l - e->l0) * row);
+					for (int64_t k = 0; k < c; k += q->block)
+						stage_row(q, line + (q->x[b].first - q->s.x0) * c + k, q->x[b].form,
+							room + (a * q->xplanes + b) * size + size / c * k + ((i - e->i0) * lines + l - e->l0) * row);
 			}
 }
 
@@ -267,17 +268,24 @@ static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_
 		ISA(quad_outputs)(q, sums + (p - p0) * all, size, i1 - i0, q->n - p * COLS > VL ? 2 : 1, y + p * COLS, at);
 }
 
+// Finds the offsets of the outputs of the extent's tiles [lo, hi).
+static void ISA(tile_outputs)(const minimal *q, const extent *e, int64_t lo, int64_t hi, int64_t *at)
+{
+	int64_t lines = e->l1 - e->l0;
+	for (int64_t i = lo; i < hi; i++) {
+		int64_t line = i / q->w, column = i % q->w;
+		at[i - lo] = (e->i0 + line / lines) * q->obatch + q->tile * ((e->l0 + line % lines) * q->oline + column * q->ocolumn);
+	}
+}
+
 static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums)
 {
-	int64_t lines = e->l1 - e->l0, rows = (e->i1 - e->i0) * lines * q->w, at[TALL];
+	int64_t rows = (e->i1 - e->i0) * (e->l1 - e->l0) * q->w, at[TALL];
 	const tile_sizes *z = sizes_of(q->tile, VL);
 	int64_t last = rows * (e->j + 1) / e->parts;
 	for (int64_t i = rows * e->j / e->parts; i < last; i += z->tall) {
 		int64_t end = last - i < z->tall ? last : i + z->tall;
-		for (int64_t j = i; j < end; j++) {
-			int64_t line = j / q->w, column = j % q->w;
-			at[j - i] = (e->i0 + line / lines) * q->obatch + q->tile * ((e->l0 + line % lines) * q->oline + column * q->ocolumn);
-		}
+		ISA(tile_outputs)(q, e, i, end, at);
 		for (int64_t v = e->w0; v < e->w1; v++)
 			for (int64_t p = e->p0; p < e->p1; p += z->panels)
 				ISA(minimal_panels)(q, &w[v], rows, i, end, p, e->p1 - p < z->panels ? e->p1 : p + z->panels, planes, b, y + w[v].out, at, sums);
@@ -286,13 +294,12 @@ static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, cons
 
 // ---- kernels ----
 
-// The factors of each point, from a vector of each of four taps, which are size floats apart.
-static inline void ISA(factors_of)(const float *taps, int64_t size, vf *f)
+// The factors of each point, from a vector of each of four taps.
+static inline void ISA(factors_of)(const vf *g, vf *f)
 {
-	vf s = *(const vf *)taps, v = *(const vf *)(taps + size), u = *(const vf *)(taps + 2 * size), w = *(const vf *)(taps + 3 * size);
-	f[0] = (s + v) + (u + w), f[1] = s + u, f[2] = -(v + w);
-	f[3] = s + v, f[4] = s, f[5] = -v;
-	f[6] = -(u + w), f[7] = -u, f[8] = w;
+	f[0] = (g[0] + g[1]) + (g[2] + g[3]), f[1] = g[0] + g[2], f[2] = -(g[1] + g[3]);
+	f[3] = g[0] + g[1], f[4] = g[0], f[5] = -g[1];
+	f[6] = -(g[2] + g[3]), f[7] = -g[2], f[8] = g[3];
 }
 
 // The same for tiles of 4 x 4 outputs: in one dimension of taps that are apart vectors apart, and in two.
@@ -301,53 +308,65 @@ static inline void ISA(tap_factors)(const vf *g, int64_t apart, vf *f)
 	vf low = g[0], high = g[apart];
 	f[0] = low * 0.5f, f[1] = (low + high) * 0.5f, f[2] = (low - high) * (1 / 6.0f), f[3] = (low + 2 * high) * (1 / 6.0f), f[4] = high;
 }
-static void ISA(quad_factors)(const float *taps, int64_t size, float *to, int64_t all)
+static inline void ISA(quad_factors_of)(const vf *g, vf *f)
 {
-	for (int64_t i = 0; i < size; i += VL, to += VL) {
-		vf g[4], lines[2][QUAD_FACTORS];
-		UNROLL for (int j = 0; j < 4; j++)
-			g[j] = *(const vf *)(taps + j * size + i);
-		ISA(tap_factors)(g, 1, lines[0]);
-		ISA(tap_factors)(g + 2, 1, lines[1]);
-		UNROLL for (int x = 0; x < QUAD_FACTORS; x++) {
-			vf f[QUAD_FACTORS];
-			ISA(tap_factors)(&lines[0][x], QUAD_FACTORS, f);
-			UNROLL for (int y = 0; y < QUAD_FACTORS; y++)
-				*(vf *)(to + (y * QUAD_FACTORS + x) * all) = f[y];
-		}
+	vf lines[2][QUAD_FACTORS];
+	ISA(tap_factors)(g, 1, lines[0]);
+	ISA(tap_factors)(g + 2, 1, lines[1]);
+	UNROLL for (int x = 0; x < QUAD_FACTORS; x++) {
+		vf column[QUAD_FACTORS];
+		ISA(tap_factors)(&lines[0][x], QUAD_FACTORS, column);
+		UNROLL for (int y = 0; y < QUAD_FACTORS; y++)
+			f[y * QUAD_FACTORS + x] = column[y];
 	}
 }
 
-// Writes the factors of rows of taps to panels that are all floats apart.
-static void ISA(float_factors)(const float *taps, int64_t size, float *to, int64_t all)
+// Reads a vector of each of four taps.
+static inline void ISA(read_taps)(const float *const *taps, int64_t at, vf *g)
 {
-	for (int64_t i = 0; i < size; i += VL, to += VL) {
-		vf f[POINTS];
-		ISA(factors_of)(taps + i, size, f);
-		UNROLL for (int u = 0; u < POINTS; u++)
-			*(vf *)(to + u * all) = f[u];
-	}
+	UNROLL for (int j = 0; j < 4; j++)
+		g[j] = *(const vf *)(taps[j] + at);
 }
+
+// Writes the factors of n rows of taps, which are step floats apart, to panels that are all floats apart.
+#define WRITE_FACTORS(name, points, FACTORS_FROM)                                                                         \
+	static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all)                  \
+	{                                                                                                                 \
+		for (int64_t k = 0; k < n; k++)                                                                           \
+			for (int64_t i = 0; i < COLS; i += VL, to += VL) {                                                \
+				vf g[4], f[points];                                                                       \
+				ISA(read_taps)(taps, k * step + i, g);                                      \
+				ISA(FACTORS_FROM)(g, f);                                                                  \
+				UNROLL for (int u = 0; u < points; u++)                                                   \
+					*(vf *)(to + u * all) = f[u];                                                     \
+			}                                                                                                 \
+	}
+WRITE_FACTORS(float_factors, POINTS, factors_of)
+WRITE_FACTORS(quad_factors, QUAD_POINTS, quad_factors_of)
 
 // The same as pairs of rows.
-#define HALF_FACTORS(TARGET, name, PAIR)                                                      \
-	TARGET static void ISA(name)(const float *taps, int64_t size, float *to, int64_t all) \
-	{                                                                                     \
-		for (int64_t i = 0; i < size; i += 2 * COLS)                                  \
-			for (int64_t j = i; j < i + COLS; j += VL, to += VL) {                \
-				vf f[POINTS], g[POINTS];                                      \
-				ISA(factors_of)(taps + j, size, f);                           \
-				ISA(factors_of)(taps + j + COLS, size, g);                    \
-				UNROLL for (int u = 0; u < POINTS; u++)                       \
-					*(vu *)(to + u * all) = PAIR(f[u], g[u]);             \
-			}                                                                     \
+#define HALF_FACTORS(TARGET, name, PAIR)                                                                            \
+	TARGET static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all)     \
+	{                                                                                                           \
+		for (int64_t k = 0; k < n; k += 2)                                                                  \
+			for (int64_t i = 0; i < COLS; i += VL, to += VL) {                                          \
+				vf g[4], f[POINTS], h[POINTS];                                                      \
+				ISA(read_taps)(taps, k * step + i, g);                                \
+				ISA(factors_of)(g, f);                                                              \
+				ISA(read_taps)(taps, (k + 1) * step + i, g);                          \
+				ISA(factors_of)(g, h);                                                              \
+				UNROLL for (int u = 0; u < POINTS; u++)                                             \
+					*(vu *)(to + u * all) = PAIR(f[u], h[u]);                                   \
+			}                                                                                           \
 	}
 HALF_FACTORS(, half_factors, ISA(paired_values))
 #if defined(SET_AVX512)
 HALF_FACTORS(BF16_TARGET, vdp_factors, vdp_paired_values)
 #endif
 
-static void (*ISA(factors_for)(const minimal *q))(const float *, int64_t, float *, int64_t)
+typedef void (*ISA(write_factors))(const float *const *, int64_t, int64_t, float *, int64_t);
+
+static ISA(write_factors) ISA(factors_for)(const minimal *q)
 {
 	if (q->tile == 4)
 		return ISA(quad_factors);
@@ -358,20 +377,106 @@ static void (*ISA(factors_for)(const minimal *q))(const float *, int64_t, float 
 	return q->half ? ISA(half_factors) : ISA(float_factors);
 }
 
-// Packs a panel of the factors of each point, a block of channels of a pair of taps at a time, whose four taps are packed in room.
-static void ISA(pack_minimal)(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
+// Packs a panel of the factors of each point, a block of channels of a pair of taps at a time. Taps that are not in place are packed in room first.
+static void ISA(pack_minimal)(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, float *room)
 {
 	int64_t c = q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs;
-	void (*write)(const float *, int64_t, float *, int64_t) = ISA(factors_for)(q);
+	ISA(write_factors) write = ISA(factors_for)(q);
 	for (int64_t t = 0; t < q->ypairs * q->xpairs; t++)
 		for (int64_t k = 0; k < c; k += FACTOR_K) {
-			int64_t kc = c - k < FACTOR_K ? c - k : FACTOR_K, size = kc * COLS;
+			int64_t kc = c - k < FACTOR_K ? c - k : FACTOR_K;
+			const float *taps[4];
 			for (int64_t j = 0; j < 4; j++) {
 				int64_t tap = (t / q->xpairs + j / 2 * q->ypairs) * xtaps + t % q->xpairs + j % 2 * q->xpairs;
-				ISA(pack)(&kernel->b, b, p * COLS, cols, COLS, tap * c + k, kc, room + j * size);
+				taps[j] = q->kstep ? b + w->taps[tap] + p * COLS + k * q->kstep : room + j * kc * COLS;
+				if (!q->kstep)
+					ISA(pack)(&kernel->b, b, p * COLS, cols, COLS, tap * c + k, kc, room + j * kc * COLS);
 			}
-			write(room, size, to + (t * c + k) / UNIT(q) * COLS, q->apart);
+			write(taps, q->kstep ? q->kstep : COLS, kc, to + (t * c + k) / UNIT(q) * COLS, q->apart);
 		}
+}
+
+// ---- few tiles ----
+
+// If few tiles read a panel, tiles that add up the taps of a point's factor as they read them take less time than writing the factors, which are larger than
+// the kernel. A tile has two vectors; the taps are d[1], d[2] and d[3] floats from the first one.
+#define TAPS_1(y) FLOATS(y)
+#define TAPS_2(y) (FLOATS(y) + FLOATS(y + d[1]))
+#define TAPS_4(y) ((FLOATS(y) + FLOATS(y + d[1])) + (FLOATS(y + d[2]) + FLOATS(y + d[3])))
+#define TAPS_TILE(rows, taps)                                                                                                              \
+	static void ISA(taps_##taps##_##rows)(const run *r, const float *a, int64_t ar, const float *b, int64_t bk, const int64_t *d,      \
+		const float *more, float *c)                                                                                               \
+	{                                                                                                                                  \
+		const int64_t ak = 1;                                                                                                      \
+		int64_t runs = 1;                                                                                                          \
+		RUNS_SUM(rows, 2, ADJACENT, FOLLOWING, vf, TAPS_##taps, TIMES_FLOAT)                                                       \
+		ADD(rows, 2, more)                                                                                                         \
+		UNROLL for (int i = 0; i < rows; i++)                                                                                      \
+			UNROLL for (int j = 0; j < 2; j++)                                                                                 \
+				*(vf *)(c + i * COLS + j * VL) = acc[i][j];                                                                \
+	}
+#define TAPS_TILES(rows) TAPS_TILE(rows, 1) TAPS_TILE(rows, 2) TAPS_TILE(rows, 4)
+EACH_HEIGHT(TAPS_TILES)
+typedef void (*ISA(taps_tile))(const run *, const float *, int64_t, const float *, int64_t, const int64_t *, const float *, float *);
+#define EACH_TAPS(rows) {[1] = ISA(taps_1_##rows), [2] = ISA(taps_2_##rows), [4] = ISA(taps_4_##rows)},
+static const ISA(taps_tile) ISA(taps_tiles)[ROWS][5] = {EACH_HEIGHT(EACH_TAPS)};
+
+// The taps of each point's factor. Those of one HIGH_TAP are the factor's negative; see factors_of.
+static const struct {
+	int8_t n, of[4];
+} ISA(point_taps)[POINTS] = {{4, {0, 1, 2, 3}}, {2, {0, 2}}, {2, {1, 3}}, {2, {0, 1}}, {1, {0}}, {1, {1}}, {2, {2, 3}}, {1, {2}}, {1, {3}}};
+
+// Writes the outputs of rows of tiles from their sums, which are size floats apart.
+static void ISA(pair_outputs)(const minimal *q, const float *sums, int64_t size, int64_t rows, float *y, const int64_t *at)
+{
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < COLS; j += VL) {
+			const float *s = sums + i * COLS + j;
+			float *to = y + at[i] + j;
+			vf m[FACTORS][2];
+			UNROLL for (int u = 0; u < FACTORS; u++) {
+				vf middle = *(const vf *)(s + (u * FACTORS + MIDDLE) * size);
+				m[u][0] = middle + *(const vf *)(s + (u * FACTORS + LOW_TAP) * size);
+				m[u][1] = middle - *(const vf *)(s + (u * FACTORS + HIGH_TAP) * size);
+			}
+			UNROLL for (int x = 0; x < 2; x++) {
+				*(vf *)(to + x * q->ocolumn) = m[MIDDLE][x] + m[LOW_TAP][x];
+				*(vf *)(to + q->oline + x * q->ocolumn) = m[MIDDLE][x] - m[HIGH_TAP][x];
+			}
+		}
+}
+
+// Adds the products of channels [k, k + q->block) of a pair of taps, of tiles [lo, hi) of all rows, to their sums, or begins with these products.
+static void ISA(few_products)(const minimal *q, const minimal_class *w, int64_t rows, int64_t lo, int64_t hi, int64_t ty, int64_t tx, int64_t k,
+	const float *planes, const float *b, float *sums, int64_t size)
+{
+	int64_t xtaps = 2 * q->xpairs;
+	const int64_t *t = w->taps + ty * xtaps + tx, taps[4] = {t[0], t[q->xpairs], t[q->ypairs * xtaps], t[q->ypairs * xtaps + q->xpairs]};
+	for (int64_t u = 0; u < POINTS; u++, sums += size) {
+		const int8_t *of = ISA(point_taps)[u].of;
+		int64_t plane = w->y[u / FACTORS][ty] * q->xplanes + w->x[u % FACTORS][tx], groups = (hi - lo + ROWS - 1) / ROWS;
+		const int64_t first = taps[of[0]], d[4] = {0, taps[of[1]] - first, taps[of[2]] - first, taps[of[3]] - first};
+		const run r = {.a = (plane * q->s.c + k) * rows, .n = q->block};
+		float *sum = sums;
+		for (int64_t i = lo, height; i < hi; i += height, sum += height * COLS) {
+			height = (hi - i + groups - 1) / groups--;
+			ISA(taps_tiles)[height - 1][ISA(point_taps)[u].n](&r, planes + i * q->block, q->block, b + first + k * q->kstep, q->kstep, d,
+				ty + tx + k > 0 ? sum : 0, sum);
+		}
+	}
+}
+
+// Computes panel p of a class for a part of the tiles of all lines. A block of all points' taps, which are read again and again, stays in a cache.
+static void ISA(convolve_few)(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, int64_t p, float *sums)
+{
+	int64_t rows = (e->i1 - e->i0) * (e->l1 - e->l0) * q->w, lo = rows * e->j / e->parts, hi = rows * (e->j + 1) / e->parts, at[TALL];
+	int64_t size = (hi - lo) * COLS + FEW_PAD;
+	for (int64_t ty = 0; ty < q->ypairs; ty++)
+		for (int64_t tx = 0; tx < q->xpairs; tx++)
+			for (int64_t k = 0; k < q->s.c; k += q->block)
+				ISA(few_products)(q, w, rows, lo, hi, ty, tx, k, planes, b + p * COLS, sums, size);
+	ISA(tile_outputs)(q, e, lo, hi, at);
+	ISA(pair_outputs)(q, sums, size, hi - lo, y + w->out + p * COLS, at);
 }
 
 // ---- gradients for kernels ----
@@ -688,7 +793,14 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 #undef MINIMAL_HALVES
 #undef MINIMAL_VDPS
 #undef BOTH
+#undef WRITE_FACTORS
 #undef HALF_FACTORS
+#undef TAPS_1
+#undef TAPS_2
+#undef TAPS_4
+#undef TAPS_TILE
+#undef TAPS_TILES
+#undef EACH_TAPS
 #undef FACTOR_ROW
 #undef FACTOR_PAIRS
 #undef WHOLE_FLOATS

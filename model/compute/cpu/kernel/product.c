@@ -50,7 +50,8 @@ typedef struct {
 	int64_t (*tiled_floats)(const correlated *, const correlation_part *);
 	void (*stage_planes)(const minimal *, const extent *, int64_t, int64_t, const float *, float *, float *);
 	void (*convolve_minimal)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *, float *);
-	void (*pack_minimal)(const minimal *, const product *, const float *, float *, int64_t, float *);
+	void (*convolve_few)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *, int64_t, float *);
+	void (*pack_minimal)(const minimal *, const minimal_class *, const product *, const float *, float *, int64_t, float *);
 	int64_t (*gradient_floats)(const minimal_gradient *, const gradient_part *);
 	void (*minimal_correlate)(const minimal_gradient *, const gradient_part *, const float *, const float *, float *, float *);
 } kernels;
@@ -203,9 +204,19 @@ void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e,
 	set->convolve_minimal(q, w, e, planes, b, y, sums);
 }
 
-void pack_minimal(const minimal *q, const product *kernel, const float *b, float *to, int64_t p, float *room)
+int64_t few_floats(const minimal *q, const extent *e)
 {
-	set->pack_minimal(q, kernel, b, to, p, room);
+	return POINTS * (((e->i1 - e->i0) * (e->l1 - e->l0) * q->w / e->parts + 1) * set->cols + FEW_PAD);
+}
+
+void convolve_few(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, int64_t p, float *sums)
+{
+	set->convolve_few(q, w, e, planes, b, y, p, sums);
+}
+
+void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, float *room)
+{
+	set->pack_minimal(q, w, kernel, b, to, p, room);
 }
 
 int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p) { return set->gradient_floats(q, p); }
