@@ -329,35 +329,35 @@ static inline void ISA(read_taps)(const float *const *taps, int64_t at, vf *g)
 }
 
 // Writes the factors of n rows of taps, which are step floats apart, to panels that are all floats apart.
-#define WRITE_FACTORS(name, points, FACTORS_FROM)                                                                         \
-	static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all)                  \
-	{                                                                                                                 \
-		for (int64_t k = 0; k < n; k++)                                                                           \
-			for (int64_t i = 0; i < COLS; i += VL, to += VL) {                                                \
-				vf g[4], f[points];                                                                       \
-				ISA(read_taps)(taps, k * step + i, g);                                      \
-				ISA(FACTORS_FROM)(g, f);                                                                  \
-				UNROLL for (int u = 0; u < points; u++)                                                   \
-					*(vf *)(to + u * all) = f[u];                                                     \
-			}                                                                                                 \
+#define WRITE_FACTORS(name, points, FACTORS_FROM)                                                        \
+	static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all) \
+	{                                                                                                \
+		for (int64_t k = 0; k < n; k++)                                                          \
+			for (int64_t i = 0; i < COLS; i += VL, to += VL) {                               \
+				vf g[4], f[points];                                                      \
+				ISA(read_taps)(taps, k * step + i, g);                                   \
+				ISA(FACTORS_FROM)(g, f);                                                 \
+				UNROLL for (int u = 0; u < points; u++)                                  \
+					*(vf *)(to + u * all) = f[u];                                    \
+			}                                                                                \
 	}
 WRITE_FACTORS(float_factors, POINTS, factors_of)
 WRITE_FACTORS(quad_factors, QUAD_POINTS, quad_factors_of)
 
 // The same as pairs of rows.
-#define HALF_FACTORS(TARGET, name, PAIR)                                                                            \
-	TARGET static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all)     \
-	{                                                                                                           \
-		for (int64_t k = 0; k < n; k += 2)                                                                  \
-			for (int64_t i = 0; i < COLS; i += VL, to += VL) {                                          \
-				vf g[4], f[POINTS], h[POINTS];                                                      \
-				ISA(read_taps)(taps, k * step + i, g);                                \
-				ISA(factors_of)(g, f);                                                              \
-				ISA(read_taps)(taps, (k + 1) * step + i, g);                          \
-				ISA(factors_of)(g, h);                                                              \
-				UNROLL for (int u = 0; u < POINTS; u++)                                             \
-					*(vu *)(to + u * all) = PAIR(f[u], h[u]);                                   \
-			}                                                                                           \
+#define HALF_FACTORS(TARGET, name, PAIR)                                                                        \
+	TARGET static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all) \
+	{                                                                                                       \
+		for (int64_t k = 0; k < n; k += 2)                                                              \
+			for (int64_t i = 0; i < COLS; i += VL, to += VL) {                                      \
+				vf g[4], f[POINTS], h[POINTS];                                                  \
+				ISA(read_taps)(taps, k * step + i, g);                                          \
+				ISA(factors_of)(g, f);                                                          \
+				ISA(read_taps)(taps, (k + 1) * step + i, g);                                    \
+				ISA(factors_of)(g, h);                                                          \
+				UNROLL for (int u = 0; u < POINTS; u++)                                         \
+					*(vu *)(to + u * all) = PAIR(f[u], h[u]);                               \
+			}                                                                                       \
 	}
 HALF_FACTORS(, half_factors, ISA(paired_values))
 #if defined(SET_AVX512)
