@@ -588,33 +588,40 @@ func TestConvFewTiles(t *testing.T) {
 	}
 }
 
-// TestTilesInPlace checks which convolutions read the kernel in place: those of 16 to 31 tiles for which its output channels are adjacent.
+// TestTilesInPlace checks which convolutions read the kernel in place: those of 16 tiles, or 16 to 31 with vectors of 16 floats, for which its output
+// channels are adjacent and fill four panels.
 func TestTilesInPlace(t *testing.T) {
-	for _, of := range []struct {
-		batch, size int
-		want        bool
-	}{{1, 4, false}, {3, 4, false}, {4, 4, true}, {1, 8, true}, {2, 8, false}, {1, 10, true}, {1, 12, false}} {
-		s := up(of.batch, of.size, 128, 64)
-		for _, adjacent := range []bool{true, false} {
-			if !adjacent {
-				s.KernelStrides = TensorStrides{128, 1, []int{4 * 64 * 128, 64 * 128}}
-			}
-			c, err := PlanConv(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := c.minimal != nil && c.minimal.few; got != (of.want && adjacent) {
-				t.Errorf("%d images of %d × %d, output channels adjacent %v: read in place %v", of.batch, of.size, of.size, adjacent, got)
+	forEachSet(t, func(t *testing.T) {
+		cols, wide := 2*vectorFloats(), vectorFloats() == 16
+		for _, of := range []struct {
+			batch, size, out int
+			want             bool
+		}{{1, 4, 4 * cols, false}, {3, 4, 4 * cols, false}, {4, 4, 4 * cols, true}, {1, 8, 4 * cols, true}, {1, 8, 5 * cols, true}, {1, 8, 4*cols + cols/2, false},
+			{1, 8, 3 * cols, false}, {2, 8, 4 * cols, false}, {1, 10, 4 * cols, wide}, {1, 12, 4 * cols, false}} {
+			s := up(of.batch, of.size, 128, of.out)
+			for _, adjacent := range []bool{true, false} {
+				if !adjacent {
+					s.KernelStrides = TensorStrides{128, 1, []int{4 * of.out * 128, of.out * 128}}
+				}
+				c, err := PlanConv(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := c.minimal != nil && c.minimal.few; got != (of.want && adjacent) {
+					t.Errorf("%d images of %d × %d, %d output channels, adjacent %v: read in place %v", of.batch, of.size, of.size, of.out, adjacent, got)
+				}
 			}
 		}
-	}
+	})
 }
 
-// readInPlace sets the numbers of tiles that read the kernel in place, and has channels divided into several blocks.
+// readInPlace sets the numbers of tiles that read the kernel in place, of any number of panels, and has channels divided into several blocks.
 func readInPlace(t *testing.T, fewest, most int) {
-	before := [...]int{fewestRead, mostRead, planeBlock}
-	t.Cleanup(func() { fewestRead, mostRead, planeBlock = before[0], before[1], before[2] })
-	fewestRead, mostRead, planeBlock = fewest, most, 16
+	before := [...]int{fewestRead, mostRead, mostWide, readPanels, planeBlock}
+	t.Cleanup(func() {
+		fewestRead, mostRead, mostWide, readPanels, planeBlock = before[0], before[1], before[2], before[3], before[4]
+	})
+	fewestRead, mostRead, mostWide, readPanels, planeBlock = fewest, most, most, 1, 16
 }
 
 func TestTileParts(t *testing.T) {

@@ -42,8 +42,9 @@ var (
 	minimalTiles = 16
 	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
 	quadChannels, quadTiles = 32, 64
-	// fewestRead is the smallest number of tiles that may read the kernel in place, and mostRead the largest for which this takes less time than packing it.
-	fewestRead, mostRead = 16, 31
+	// From fewestRead to mostRead tiles, or mostWide with vectors of 16 floats, read a kernel of at least readPanels panels in place. With fewer panels,
+	// staging planes takes more time than the saved products.
+	fewestRead, mostRead, mostWide, readPanels = 16, 16, 31, 4
 	// planeBlock is the number of channels of a block of planes that such tiles read.
 	planeBlock = 128
 )
@@ -125,13 +126,22 @@ func (c *Conv) planTiles(half, tile int) (*minimal, error) {
 	w.q.s = stagingOf(s, taps)
 	w.q.block = w.q.s.c
 	all := s.Batch * int(w.q.h*w.q.w)
-	if w.few = half == halfNone && tile == 2 && w.q.kstep > 0 && fewestRead <= all && all <= min(mostRead, C.TALL); w.few && s.InChannels%planeBlock == 0 {
+	if w.few = w.readsInPlace(all); w.few && s.InChannels%planeBlock == 0 {
 		w.q.block = C.int64_t(planeBlock)
 	}
 	if all < tiles && !w.few {
 		return nil, nil
 	}
 	return w, nil
+}
+
+// readsInPlace reports whether so many tiles can read the kernel in place, in less time than other ways take.
+func (w *minimal) readsInPlace(tiles int) bool {
+	most := mostRead
+	if vectorFloats() == 16 {
+		most = mostWide
+	}
+	return w.q.half == halfNone && w.q.tile == 2 && w.q.kstep > 0 && int(w.q.n) >= readPanels*int(C.tile_cols()) && fewestRead <= tiles && tiles <= min(most, C.TALL)
 }
 
 // add appends a class of outputs, or reports that it does not have the form of the others.
