@@ -444,6 +444,19 @@ func (f phaseTaps) outside(extent int) bool {
 	return f.start < 0 || f.start+(f.outputs-1)*f.move+(f.taps-1)*f.tapMove >= extent
 }
 
+// tap returns where the kernel's extent has the i-th tap.
+func (f phaseTaps) tap(i int) int { return f.firstTap + i*f.tapEvery }
+
+// tapAt returns the offset in the kernel of taps i and j of a class of outputs in two dimensions.
+func (s *ConvSpec) tapAt(y, x phaseTaps, i, j int) int {
+	return y.tap(i)*s.KernelStrides.Spatial[0] + x.tap(j)*s.KernelStrides.Spatial[1]
+}
+
+// kernelRows reports whether the kernel has its output channels in rows of adjacent floats, a multiple of so many.
+func (s *ConvSpec) kernelRows(floats int) bool {
+	return !s.Stored[1] && s.KernelStrides.Batch == 1 && s.OutChannels%floats == 0
+}
+
 func gcd(a, b int) int {
 	for b != 0 {
 		a, b = b, a%b

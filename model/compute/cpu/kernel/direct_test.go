@@ -588,6 +588,13 @@ func TestConvFewTiles(t *testing.T) {
 	}
 }
 
+// TestConvFewTilesError compares the errors of such tiles with those of sums of all products, which are added in blocks, too.
+func TestConvFewTilesError(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forEachSet(t, func(t *testing.T) { compareErrors(t, p, up(1, 8, 512, 256), 1.8) })
+}
+
 // TestTilesInPlace checks which convolutions read the kernel in place: those of 16 tiles, or 16 to 31 with vectors of 16 floats, for which its output
 // channels are adjacent and fill four panels.
 func TestTilesInPlace(t *testing.T) {

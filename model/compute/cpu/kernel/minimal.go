@@ -42,8 +42,8 @@ var (
 	minimalTiles = 16
 	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
 	quadChannels, quadTiles = 32, 64
-	// From fewestRead to mostRead tiles, or mostWide with vectors of 16 floats, read a kernel of at least readPanels panels in place. With fewer panels,
-	// staging planes takes more time than the saved products.
+	// From fewestRead to mostRead tiles, or mostWide with vectors of 16 floats, read a kernel of at least readPanels panels in place. Otherwise packing
+	// it, or not filtering, takes less time.
 	fewestRead, mostRead, mostWide, readPanels = 16, 16, 31, 4
 	// planeBlock is the number of channels of a block of planes that such tiles read.
 	planeBlock = 128
@@ -119,18 +119,17 @@ func (c *Conv) planTiles(half, tile int) (*minimal, error) {
 		if !w.add(s, f[0], f[1]) {
 			return nil, nil
 		}
+		all := s.Batch * int(w.q.h*w.q.w)
+		if w.few = w.readsInPlace(all); all < tiles && !w.few {
+			return nil, nil
+		}
 		if err := w.plan(s, unit, f[0], f[1]); err != nil {
 			return nil, err
 		}
 	}
 	w.q.s = stagingOf(s, taps)
-	w.q.block = w.q.s.c
-	all := s.Batch * int(w.q.h*w.q.w)
-	if w.few = w.readsInPlace(all); w.few && s.InChannels%planeBlock == 0 {
+	if w.q.block = w.q.s.c; w.few && s.InChannels%planeBlock == 0 {
 		w.q.block = C.int64_t(planeBlock)
-	}
-	if all < tiles && !w.few {
-		return nil, nil
 	}
 	return w, nil
 }
@@ -154,11 +153,11 @@ func (w *minimal) add(s *ConvSpec, y, x phaseTaps) bool {
 	q.ymove, q.xmove = C.int64_t(y.move), C.int64_t(x.move)
 	q.oline, q.ocolumn = C.int64_t(y.every*s.OutStrides.Spatial[0]), C.int64_t(x.every*s.OutStrides.Spatial[1])
 	ok := planes(int(q.tile), &q.y, &q.yplanes, &v.y, y) && planes(int(q.tile), &q.x, &q.xplanes, &v.x, x)
-	if ks := s.KernelStrides; ks.Batch == 1 && s.OutChannels%int(C.tile_cols()) == 0 && s.Stored == (Stored{}) {
-		q.kstep = C.int64_t(ks.Channel)
+	if s.kernelRows(int(C.tile_cols())) {
+		q.kstep = C.int64_t(s.KernelStrides.Channel)
 		for i := range y.taps {
 			for j := range x.taps {
-				v.taps[i*x.taps+j] = C.int64_t((y.firstTap+i*y.tapEvery)*ks.Spatial[0] + (x.firstTap+j*x.tapEvery)*ks.Spatial[1])
+				v.taps[i*x.taps+j] = C.int64_t(s.tapAt(y, x, i, j))
 			}
 		}
 	}

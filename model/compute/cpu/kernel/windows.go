@@ -280,8 +280,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 	w.rows = max(w.rows, y.outputs*x.outputs)
 	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * k
 	w.first = append(w.first, y)
-	ks, cols := s.KernelStrides, int(C.tile_cols())
-	start := y.firstTap*ks.Spatial[0] + x.firstTap*ks.Spatial[1]
+	cols := int(C.tile_cols())
 	switch {
 	case w.q.spread > 0:
 		w.spreadRuns(&v, s, y, x)
@@ -300,7 +299,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 			}
 		}
 		w.lyingRuns(&v, s, y, x)
-		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
+		v.b, v.step, v.panel = C.int64_t(s.tapAt(y, x, 0, 0)), C.int64_t(s.KernelStrides.Channel), C.int64_t(cols)
 		w.list = append(w.list, v)
 		return nil
 	default:
@@ -325,7 +324,7 @@ func kernelOf(s *ConvSpec, y, x phaseTaps) (q product, err error) {
 	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
 	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
 		{size: s.InChannels, b: ks.Channel, dim: -1}}
-	err = q.set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(y.firstTap*ks.Spatial[0]+x.firstTap*ks.Spatial[1]), 0, false)
+	err = q.set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(s.tapAt(y, x, 0, 0)), 0, false)
 	return q, err
 }
 
@@ -357,7 +356,7 @@ func (w *windows) packedRuns(v *C.window, channels int, y, x phaseTaps) {
 	w.tapRuns(channels, y, x, func(_, tx, a int, follows bool) {
 		lanes := C.int64_t(0)
 		if w.pairs != nil {
-			lanes = w.pairs.lanes(x.firstTap + tx*x.tapEvery)
+			lanes = w.pairs.lanes(x.tap(tx))
 		}
 		extend(v, a, at*int(C.tile_cols()), channels, follows, lanes)
 		at += channels
@@ -412,7 +411,7 @@ func (w *windows) spreadRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
 	v.first = C.int64_t(y.start) - w.q.s.y0
 	for ty := range y.taps {
 		for tx := range x.taps {
-			tap := (y.firstTap+ty*y.tapEvery)*s.Kernel[1] + x.firstTap + tx*x.tapEvery
+			tap := y.tap(ty)*s.Kernel[1] + x.tap(tx)
 			at := (x.start+tx*x.tapMove-int(w.q.s.x0))*int(w.q.spread) + tap*s.OutChannels
 			v.r[v.runs] = C.run{n: C.int64_t(ty * y.tapMove), a: C.int64_t(at)}
 			v.runs++
@@ -424,7 +423,7 @@ func (w *windows) spreadRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
 func (w *windows) lyingRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
 	end := 0
 	w.tapRuns(s.InChannels, y, x, func(ty, tx, a int, follows bool) {
-		b := ty*y.tapEvery*s.KernelStrides.Spatial[0] + tx*x.tapEvery*s.KernelStrides.Spatial[1]
+		b := s.tapAt(y, x, ty, tx) - s.tapAt(y, x, 0, 0)
 		extend(v, a, b, s.InChannels, follows && b == end, 0)
 		end = b + s.InChannels*s.KernelStrides.Channel
 	})
@@ -448,7 +447,7 @@ var blockKernel = 1 << 21
 
 // kernelLies reports whether the kernel can be read in place and is read so rarely that packing it is not worthwhile.
 func (s *ConvSpec) kernelLies() bool {
-	return s.firstClass() <= fewRows && !s.Stored[1] && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
+	return s.firstClass() <= fewRows && s.kernelRows(vectorFloats())
 }
 
 // windowsTask is a running convolution by windows.
