@@ -71,8 +71,8 @@ typedef struct {
 	int64_t first, form;
 } plane;
 
-// The combinations of a, b, c, d: a; a - b; 2 a - b - 2 c + d; 2 a + b - c; -2 a + 3 b - c; c - a.
-enum { VALUE, DIFFERENCE, AT_ZERO, AT_ONE, AT_MINUS_ONE, AT_TWO, FORMS };
+// The combinations of a, b, c, d: a; a - b; a - 3/2 b - 3/2 c + d; a - 5/2 b + c; a + b/2 - c/2; -a/2 + b/2 + c.
+enum { VALUE, DIFFERENCE, AT_ZERO, AT_MINUS_ONE, AT_HALF, AT_TWO, FORMS };
 
 // A convolution by minimal filtering, F(2, 2) in each dimension (Winograd 1980; Lavin and Gray 2016). Two adjacent outputs use the taps u and v,
 // move positions apart, of the values a, b, c that also lie move apart, and need three products instead of four:
@@ -83,14 +83,15 @@ enum { VALUE, DIFFERENCE, AT_ZERO, AT_ONE, AT_MINUS_ONE, AT_TWO, FORMS };
 // outputs need 9 products instead of 16. The products' operands are planes of values and of differences, with a row for each tile. A word of a row is a
 // float, or a pair of bfloat16.
 //
-// In float32, tiles are also of 4 x 4 outputs, F(4, 2) in each dimension, with 25 products instead of 64. With the points 0, 1, -1, 2 and infinity (Toom and
-// Cook), four outputs use a, b, c, d, e in the products
+// In float32, tiles are also of 4 x 4 outputs, F(4, 2) in each dimension, with 25 products instead of 64. With the points 0, -1, 1/2, 2 and infinity (Toom
+// and Cook), four outputs use a, b, c, d, e in the products
 //
-//	m0 = (2 a - b - 2 c + d) u/2        m1 = (2 b + c - d) (u + v)/2        m2 = (-2 b + 3 c - d) (u - v)/6
-//	m3 = (d - b) (u + 2 v)/6            m4 = (2 b - c - 2 d + e) v
+//	m0 = (a - 3/2 b - 3/2 c + d) u        m1 = (b - 5/2 c + d) 2/9 (v - u)        m2 = (b + c/2 - d/2) (2 u + v)/9
+//	m3 = (-b/2 + c/2 + d) (u + 2 v)/9     m4 = (b - 3/2 c - 3/2 d + e) v
 //
-// and are m0 + m1 + m2 + m3, m1 - m2 + 2 m3, m1 + m2 + 4 m3 and m1 - m2 + 8 m3 + m4. All outputs of a tile use all of its values, so a NaN or infinity
-// reaches all 16, and rounding errors are about 3.5 times those of sums of all products.
+// and are m0 + m1 + 8 m2 + m3, -m1 + 4 m2 + 2 m3, m1 + 2 m2 + 4 m3 and -m1 + m2 + 8 m3 + m4. If errors of all factors are independent and relatively equal,
+// those of the outputs have 16 times the variance that they have in sums of all products; with 1 instead of 1/2, 41 times. All outputs of a tile use all of
+// its values, so a NaN or infinity reaches all 16.
 typedef struct {
 	staging s;               // columns are all that the planes read
 	int64_t n, obatch;       // outputs' channels, which are adjacent
@@ -150,8 +151,8 @@ typedef struct {
 //
 //	x0 v0 + x1 v1 = x1 (v0 + v1) + (x0 - x1) v0        x1 v0 + x2 v1 = x1 (v0 + v1) + (x2 - x1) v1
 //
-// Four positions k need five instead of eight, at the same points as tiles of 4 x 4 outputs. x's factors are those of a, b, c, d, e there, v's are
-// v0, v0 + v1 + v2 + v3, v0 - v1 + v2 - v3, v0 + 2 v1 + 4 v2 + 8 v3 and v3, and the taps m0/2 + m1/2 + m2/6 + m3/6 and m1/2 - m2/6 + m3/3 + m4.
+// Four positions k need five instead of eight, at the same points as tiles of 4 x 4 outputs. x's factors are those of a, b, c, d, e there, v's are v0,
+// -v0 + v1 - v2 + v3, 8 v0 + 4 v1 + 2 v2 + v3, v0 + 2 v1 + 4 v2 + 8 v3 and v3, and the taps m0 + 2/9 m1 + 2/9 m2 + m3/9 and -2/9 m1 + m2/9 + 2/9 m3 + m4.
 typedef struct {
 	factored x, v;
 	int64_t tile;                   // positions of v in a tile in each dimension: 2 or 4

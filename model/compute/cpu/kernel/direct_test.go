@@ -781,7 +781,7 @@ func TestConvMinimalError(t *testing.T) {
 	for _, tile := range []int{2, 4} {
 		t.Run(fmt.Sprint("tiles of ", tile), func(t *testing.T) {
 			forTiles(t, tile)
-			limit := map[int]float64{2: 1.5, 4: 4.5}[tile]
+			limit := map[int]float64{2: 1.5, 4: 2.8}[tile]
 			forMinimal(t, func(t *testing.T, o Operands) {
 				for _, l := range []struct {
 					spec  ConvSpec

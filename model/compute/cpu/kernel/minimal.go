@@ -172,7 +172,7 @@ func planes(tile int, all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.QUAD_FACT
 		next := at + C.int64_t(f.move)
 		factors := []C.plane{C.MIDDLE: {next, C.VALUE}, C.LOW_TAP: {at, C.DIFFERENCE}, C.HIGH_TAP: {next, C.DIFFERENCE}}
 		if tile == 4 {
-			factors = []C.plane{{at, C.AT_ZERO}, {next, C.AT_ONE}, {next, C.AT_MINUS_ONE}, {next, C.AT_TWO}, {next, C.AT_ZERO}}
+			factors = []C.plane{{at, C.AT_ZERO}, {next, C.AT_MINUS_ONE}, {next, C.AT_HALF}, {next, C.AT_TWO}, {next, C.AT_ZERO}}
 		}
 		for factor, p := range factors {
 			i := C.int64_t(0)

@@ -42,15 +42,15 @@ BF16_TARGET static inline vu vdp_paired_values(vf x, vf y)
 				ISA(store_first)(to + i, SUM, n - i);                      \
 			}                                                                  \
 	}
-COMBINATION(at_zero, 2 * (VALUES(0) - VALUES(2)) - (VALUES(1) - VALUES(3)))
-COMBINATION(at_one, 2 * VALUES(0) + (VALUES(1) - VALUES(2)))
-COMBINATION(at_minus_one, 3 * VALUES(1) - (2 * VALUES(0) + VALUES(2)))
-COMBINATION(at_two, VALUES(2) - VALUES(0))
+COMBINATION(at_zero, (VALUES(0) + VALUES(3)) - 1.5f * (VALUES(1) + VALUES(2)))
+COMBINATION(at_minus_one, (VALUES(0) + VALUES(2)) - 2.5f * VALUES(1))
+COMBINATION(at_half, VALUES(0) + 0.5f * (VALUES(1) - VALUES(2)))
+COMBINATION(at_two, VALUES(2) + 0.5f * (VALUES(1) - VALUES(0)))
 
 static const struct {
 	int64_t lines;
 	void (*write)(const float *const *, int64_t, float *);
-} ISA(forms)[FORMS] = {[AT_ZERO] = {4, ISA(at_zero)}, [AT_ONE] = {3, ISA(at_one)}, [AT_MINUS_ONE] = {3, ISA(at_minus_one)}, [AT_TWO] = {3, ISA(at_two)}};
+} ISA(forms)[FORMS] = {[AT_ZERO] = {4, ISA(at_zero)}, [AT_MINUS_ONE] = {3, ISA(at_minus_one)}, [AT_HALF] = {3, ISA(at_half)}, [AT_TWO] = {3, ISA(at_two)}};
 
 // Stages a combination of the lines of an image from y on. line has room for two lines.
 static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t form, float *line)
@@ -210,8 +210,9 @@ static const ISA(step) ISA(pair_steps)[POINTS] = {
 // The four outputs of five sums in one dimension.
 static inline void ISA(quad)(const vf *m, int64_t apart, vf *to)
 {
-	vf sum = m[apart] + m[2 * apart], difference = m[apart] - m[2 * apart], two = m[3 * apart];
-	to[0] = (m[0] + sum) + two, to[1] = difference + 2 * two, to[2] = sum + 4 * two, to[3] = (difference + 8 * two) + m[4 * apart];
+	vf minus = m[apart], half = m[2 * apart], two = m[3 * apart];
+	to[0] = (m[0] + minus) + (two + 8 * half), to[1] = (2 * two - minus) + 4 * half, to[2] = (2 * half + minus) + 4 * two;
+	to[3] = (m[4 * apart] - minus) + (half + 8 * two);
 }
 
 // Writes the outputs of rows of tiles from their sums, which are size floats apart.
@@ -306,7 +307,7 @@ static inline void ISA(factors_of)(const vf *g, vf *f)
 static inline void ISA(tap_factors)(const vf *g, int64_t apart, vf *f)
 {
 	vf low = g[0], high = g[apart];
-	f[0] = low * 0.5f, f[1] = (low + high) * 0.5f, f[2] = (low - high) * (1 / 6.0f), f[3] = (low + 2 * high) * (1 / 6.0f), f[4] = high;
+	f[0] = low, f[1] = (high - low) * (2 / 9.0f), f[2] = (2 * low + high) * (1 / 9.0f), f[3] = (low + 2 * high) * (1 / 9.0f), f[4] = high;
 }
 static inline void ISA(quad_factors_of)(const vf *g, vf *f)
 {
@@ -491,13 +492,13 @@ static inline void ISA(factors_2)(const vf *v, vf *f) { f[MIDDLE] = v[0] + v[1],
 static inline void ISA(factors_3)(const vf *x, vf *f) { f[MIDDLE] = x[1], f[LOW_TAP] = x[0] - x[1], f[HIGH_TAP] = x[2] - x[1]; }
 static inline void ISA(factors_4)(const vf *v, vf *f)
 {
-	vf even = v[0] + v[2], odd = v[1] + v[3];
-	f[0] = v[0], f[1] = even + odd, f[2] = even - odd, f[3] = (v[0] + 2 * v[1]) + (4 * v[2] + 8 * v[3]), f[4] = v[3];
+	f[0] = v[0], f[1] = (v[1] - v[0]) + (v[3] - v[2]), f[2] = (2 * v[2] + v[3]) + 4 * (2 * v[0] + v[1]);
+	f[3] = (v[0] + 2 * v[1]) + 4 * (v[2] + 2 * v[3]), f[4] = v[3];
 }
 static inline void ISA(factors_5)(const vf *x, vf *f)
 {
-	vf outer = x[3] - x[1];
-	f[0] = 2 * (x[0] - x[2]) + outer, f[1] = 2 * x[1] + (x[2] - x[3]), f[2] = 3 * x[2] - (2 * x[1] + x[3]), f[3] = outer, f[4] = (x[4] - x[2]) - 2 * outer;
+	f[0] = (x[0] + x[3]) - 1.5f * (x[1] + x[2]), f[1] = (x[1] + x[3]) - 2.5f * x[2], f[2] = x[1] + 0.5f * (x[2] - x[3]);
+	f[3] = x[3] + 0.5f * (x[2] - x[1]), f[4] = (x[1] + x[4]) - 1.5f * (x[2] + x[3]);
 }
 #define FACTORS_FOR(taps) (taps > 3 ? QUAD_FACTORS : FACTORS)
 
@@ -683,8 +684,8 @@ static inline void ISA(taps_of_pairs)(const float *s, int64_t all, vf *taps)
 }
 static inline void ISA(two_taps)(const vf *m, vf *taps)
 {
-	vf sixth = (m[2] + m[3]) * (1 / 6.0f), half = m[1] * 0.5f;
-	taps[0] = (m[0] * 0.5f + half) + sixth, taps[1] = (half + m[4]) + (m[3] * 0.5f - sixth);
+	vf minus = m[1] * (2 / 9.0f), half = m[2] * (1 / 9.0f), two = m[3] * (1 / 9.0f);
+	taps[0] = (m[0] + minus) + (2 * half + two), taps[1] = (m[4] - minus) + (half + 2 * two);
 }
 static inline void ISA(taps_of_quads)(const float *s, int64_t all, vf *taps)
 {
