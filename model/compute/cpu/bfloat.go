@@ -20,19 +20,21 @@ func roundsToBF16(n *node) bool { _, ok := n.args.(rounded); return ok }
 
 // widener replaces products of bfloat16 with products of float32 that have rounded operands: the kernels support these, the product of
 // two bfloat16 values is exact in float32, and sums are float32 in both cases. A product that is only converted to float32 afterwards
-// is not rounded in between.
+// is not rounded in between. Operands are not rounded if the product takes less time without.
 type widener struct {
-	list []*node
-	wide map[*node]*node // by bfloat16 node: the same value as float32
-	sums map[*node]*node // by bfloat16 product: its value before rounding
+	stays func(n *node, in []*node) bool // whether a product takes less time with in, operands that are not rounded
+	list  []*node
+	wide  map[*node]*node // by bfloat16 node: the same value as float32
+	exact map[*node]*node // by bfloat16 node of wide: its value if nothing is rounded
+	sums  map[*node]*node // by bfloat16 product: its value before rounding
 }
 
 // widen returns the nodes with products of bfloat16 replaced, and false if there are none.
-func widen(nodes []*node) ([]*node, bool) {
+func widen(nodes []*node, stays func(n *node, in []*node) bool) ([]*node, bool) {
 	if !slices.ContainsFunc(nodes, isHalfProduct) {
 		return nodes, false
 	}
-	w := widener{wide: map[*node]*node{}, sums: map[*node]*node{}}
+	w := widener{stays: stays, wide: map[*node]*node{}, exact: map[*node]*node{}, sums: map[*node]*node{}}
 	for _, n := range nodes {
 		w.replace(n)
 		w.list = append(w.list, n)
@@ -151,13 +153,32 @@ func (w *widener) replace(n *node) {
 		w.sums[n] = w.sums[n.in[0]]
 	case isHalfProduct(n):
 		if in := w.widened(n.in); in != nil {
+			if exact := w.exactOf(n.in); exact != nil && w.stays(n, exact) {
+				in = exact
+			}
 			w.sums[n] = w.add(n.op, n.shape, n.args, in...)
 			n.op, n.args, n.in = backends.OpTypeConvertDType, nil, []*node{w.sums[n]} // for readers of the bfloat16 value
 		}
 	case n.shape.DType == dtypes.BFloat16 && movesOnly[n.op]:
 		if in := w.widened(n.in); in != nil {
 			w.wide[n] = w.add(n.op, n.shape, n.args, in...)
+			if exact := w.exactOf(n.in); exact != nil {
+				w.exact[n] = w.add(n.op, n.shape, n.args, exact...)
+			}
 		}
+	}
+}
+
+// staysFloat reports whether a product takes less time if its operands are not rounded.
+func staysFloat(n *node, in []*node) bool {
+	product := &node{op: n.op, shape: shapes.Make(dtypes.Float32, n.shape.Dimensions...), args: n.args, in: in}
+	switch {
+	case n.op == backends.OpTypeConvGeneral:
+		spec, _ := newConv(product).spec(product, kernel.Stored{})
+		return spec.StaysFloat()
+	default:
+		d := newDot(product)
+		return kernel.Gemm{Batch: d.batch, M: d.rows, N: d.cols, K: d.sum}.StaysFloat()
 	}
 }
 
@@ -172,7 +193,7 @@ func (w *widener) add(op backends.OpType, like shapes.Shape, args any, in ...*no
 func (w *widener) convert(n *node) {
 	x := n.in[0]
 	if n.shape.DType == dtypes.BFloat16 && x.shape.DType == dtypes.Float32 {
-		w.wide[n] = w.add(n.op, n.shape, rounded{}, x)
+		w.wide[n], w.exact[n] = w.add(n.op, n.shape, rounded{}, x), x
 	}
 	if n.shape.DType != dtypes.Float32 {
 		return
@@ -185,6 +206,17 @@ func (w *widener) convert(n *node) {
 	}
 }
 
+// exactOf returns the values of bfloat16 nodes if nothing is rounded, or nil if one is not known.
+func (w *widener) exactOf(in []*node) []*node {
+	out := make([]*node, len(in))
+	for i, x := range in {
+		if out[i] = w.exact[x]; out[i] == nil {
+			return nil
+		}
+	}
+	return out
+}
+
 // widened returns the float32 forms of bfloat16 nodes, or nil if one has none.
 func (w *widener) widened(in []*node) []*node {
 	out := make([]*node, len(in))
@@ -193,7 +225,7 @@ func (w *widener) widened(in []*node) []*node {
 		switch {
 		case w.wide[x] != nil:
 		case w.sums[x] != nil:
-			w.wide[x] = w.add(backends.OpTypeConvertDType, x.shape, rounded{}, w.sums[x])
+			w.wide[x], w.exact[x] = w.add(backends.OpTypeConvertDType, x.shape, rounded{}, w.sums[x]), w.sums[x]
 		case constant:
 			w.wide[x] = w.add(backends.OpTypeConstant, x.shape, wideConstant(c))
 		default:

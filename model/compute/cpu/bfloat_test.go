@@ -280,6 +280,72 @@ func TestHoldsBF16(t *testing.T) {
 	}
 }
 
+// TestOperandsThatStayFloat checks that only the products for which it is said to be faster read the operands before rounding, also if these are moved.
+func TestOperandsThatStayFloat(t *testing.T) {
+	shape, half := f32(4, 4), shapes.Make(dtypes.BFloat16, 4, 4)
+	list := func(product backends.OpType) (nodes []*node) {
+		add := func(op backends.OpType, shape shapes.Shape, in ...*node) *node {
+			nodes = append(nodes, &node{op: op, shape: shape, in: in, id: len(nodes)})
+			return nodes[len(nodes)-1]
+		}
+		x, y := add(backends.OpTypeParameter, shape), add(backends.OpTypeParameter, shape)
+		h, r := add(backends.OpTypeConvertDType, half, x), add(backends.OpTypeConvertDType, half, y)
+		add(product, half, add(backends.OpTypeReverse, half, h), r)
+		return nodes
+	}
+	for _, op := range []backends.OpType{backends.OpTypeConvGeneral, backends.OpTypeDotGeneral} {
+		for _, stays := range []bool{false, true} {
+			nodes, _ := widen(list(op), func(n *node, in []*node) bool { return stays })
+			at := slices.IndexFunc(nodes, func(n *node) bool { return n.op == op && n.shape.DType == dtypes.Float32 })
+			if at < 0 {
+				t.Fatalf("%s is not computed in float32", op)
+			}
+			n := nodes[at]
+			if roundsToBF16(n.in[0].in[0]) == stays || roundsToBF16(n.in[1]) == stays || (operands(n) == kernel.Halves) == stays {
+				t.Errorf("%s: stays float: %v, but an operand does not, or the reverse", op, stays)
+			}
+		}
+	}
+}
+
+// TestFewRowsOfBF16 checks which products with a large operand read it before rounding: those of few rows, if AVX512_BF16 multiplies others.
+func TestFewRowsOfBF16(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 44))
+	stays := kernel.ForHalves().Name == "AVX512_BF16"
+	transposed := func(x, k *Node) *Node {
+		return ConvGeneral(x, k, ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2, KernelOutputChannels: 3,
+			KernelSpatial: []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}, []int{1, 1}, [][2]int{{2, 2}, {2, 2}}, []int{2, 2}, nil, 1, 1)
+	}
+	for _, c := range []struct {
+		name     string
+		x, k     shapes.Shape
+		multiply func(x, k *Node) *Node
+		few      bool
+	}{
+		{"32 rows", f32(32, 512), f32(512, 512), Dot, true},
+		{"33 rows", f32(33, 512), f32(512, 512), Dot, false},
+		{"a small matrix", f32(4, 512), f32(512, 511), Dot, false},
+		{"the matrix on the left", f32(512, 512), f32(512, 7), Dot, true},
+		{"two images", f32(2, 4, 4, 128), f32(4, 4, 128, 128), transposed, true},
+		{"three images", f32(3, 4, 4, 128), f32(4, 4, 128, 128), transposed, false},
+	} {
+		round := func(x *Node) *Node { return toF32(toBF16(x)) }
+		out := eval(t, engine(t), func(x, k *Node) []*Node {
+			return []*Node{toF32(c.multiply(toBF16(x), toBF16(k))), c.multiply(x, k), c.multiply(round(x), round(k))}
+		}, random(rng, c.x), random(rng, c.k))
+		want, other := out[2], out[1]
+		if stays && c.few {
+			want, other = other, want
+		}
+		if err := near(out[0], want, 4e-6); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if near(out[0], other, 4e-6) == nil {
+			t.Errorf("%s: rounding makes no difference", c.name)
+		}
+	}
+}
+
 // TestProductOfBF16IsRoundedForOthers checks that readers of a product as bfloat16 get it rounded once.
 func TestProductOfBF16IsRoundedForOthers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))

@@ -59,19 +59,8 @@ func makeConv(n *node) task {
 
 // task returns a float32 convolution by the kernels, or false if they do not support it.
 func (c *conv) task(n *node, stored kernel.Stored) (task, bool) {
-	kern, reverse := reversed(n.in[1], c.axes.KernelSpatial)
-	low, high := make([]int, len(c.paddings)), make([]int, len(c.paddings))
-	for i, p := range c.paddings {
-		low[i], high[i] = p[0], p[1]
-	}
-	plan, err := kernel.PlanConv(kernel.ConvSpec{
-		Batch: c.inputBatch, InChannels: c.inputChannels, OutChannels: c.features, Groups: c.channelGroups, BatchGroups: c.batchGroups,
-		In: c.in.dims, Kernel: c.kernel.dims, Stride: c.strides, PadLow: low, PadHigh: high,
-		InDilation: c.inputDilations, KernelDilation: c.kernelDilations, Reverse: reverse, Operands: operands(n), Stored: stored,
-		InStrides:     kernel.TensorStrides{Batch: c.in.first, Channel: c.in.second, Spatial: c.in.strides},
-		KernelStrides: kernel.TensorStrides{Batch: c.kernel.second, Channel: c.kernel.first, Spatial: c.kernel.strides},
-		OutStrides:    kernel.TensorStrides{Batch: c.out.first, Channel: c.out.second, Spatial: c.out.strides},
-	})
+	spec, kern := c.spec(n, stored)
+	plan, err := kernel.PlanConv(spec)
 	if err != nil {
 		return task{}, false
 	}
@@ -84,6 +73,23 @@ func (c *conv) task(n *node, stored kernel.Stored) (task, bool) {
 			plan.Run(pool, move.Of[float32](in[0]), move.Of[float32](in[1]), move.Of[float32](out[0]))
 		},
 	}, true
+}
+
+// spec describes the convolution to the kernels, which read kern instead of its second operand.
+func (c *conv) spec(n *node, stored kernel.Stored) (spec kernel.ConvSpec, kern *node) {
+	kern, reverse := reversed(n.in[1], c.axes.KernelSpatial)
+	low, high := make([]int, len(c.paddings)), make([]int, len(c.paddings))
+	for i, p := range c.paddings {
+		low[i], high[i] = p[0], p[1]
+	}
+	return kernel.ConvSpec{
+		Batch: c.inputBatch, InChannels: c.inputChannels, OutChannels: c.features, Groups: c.channelGroups, BatchGroups: c.batchGroups,
+		In: c.in.dims, Kernel: c.kernel.dims, Stride: c.strides, PadLow: low, PadHigh: high,
+		InDilation: c.inputDilations, KernelDilation: c.kernelDilations, Reverse: reverse, Operands: operands(n), Stored: stored,
+		InStrides:     kernel.TensorStrides{Batch: c.in.first, Channel: c.in.second, Spatial: c.in.strides},
+		KernelStrides: kernel.TensorStrides{Batch: c.kernel.second, Channel: c.kernel.first, Spatial: c.kernel.strides},
+		OutStrides:    kernel.TensorStrides{Batch: c.out.first, Channel: c.out.second, Spatial: c.out.strides},
+	}, kern
 }
 
 // divide returns how the convolution can be computed image by image, or nil.

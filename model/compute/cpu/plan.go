@@ -60,7 +60,7 @@ type plan struct {
 // newPlan simplifies the graph, then groups and orders its nodes.
 func newPlan(b *Builder, outs []*node) *plan {
 	p := simplify(b.backend, b.nodes, outs)
-	if nodes, changed := widen(p.nodes); changed {
+	if nodes, changed := widen(p.nodes, staysFloat); changed {
 		p = simplify(b.backend, nodes, outs)
 	}
 	p.findProducts()

@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 32, FEW_PAD = 16 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 128, FEW_PAD = 16 };
 
 // Positions of which windows are stacked at a time, so that the stacks stay in the L1 cache.
 enum { PILE = 64 };

@@ -42,8 +42,8 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 		return nil
 	}
 	tile := 2
-	if tiles := s.InChannels * s.Kernel[0] * s.Kernel[1] / 16; half == halfNone && s.Kernel[0]%4 == 0 && s.Kernel[1]%4 == 0 && tiles >= quadTiles &&
-		min(s.Batch, s.OutChannels) >= quadChannels {
+	if tiles := s.InChannels * s.Kernel[0] * s.Kernel[1] / 16; s.Kernel[0]%4 == 0 && s.Kernel[1]%4 == 0 && tiles >= quadTiles &&
+		min(s.Batch, s.OutChannels) >= unitOf(half)*quadChannels {
 		tile = 4
 	}
 	g := &gradient{}

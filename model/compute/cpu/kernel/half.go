@@ -125,6 +125,35 @@ func (o Operands) AsHalves() bool {
 // little stay in float32, and fixed, so that a shape is always computed in the same way. With two parts each, three products are computed.
 var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 8}
 
+// With AVX512_BF16, a product whose larger operand has at least unroundedSize elements, each for at most unroundedRows results, takes less time in float32
+// than rounding that operand and multiplying it as bfloat16. About 60 results would make up for it.
+const unroundedRows, unroundedSize = 32, 1 << 18
+
+// staysFloat reports whether a product with an operand of so many elements, each used for rows results, takes less time if its operands are not rounded.
+func staysFloat(set, size, rows int) bool {
+	return set == halfAVX512 && size >= unroundedSize && rows <= unroundedRows
+}
+
+// StaysFloat reports whether the product takes less time in float32 than with operands that are first rounded to bfloat16.
+func (g Gemm) StaysFloat() bool {
+	set, _ := Halves.set()
+	return g.Batch <= 1 && staysFloat(set, g.K*max(g.M, g.N), min(g.M, g.N))
+}
+
+// StaysFloat reports whether the convolution takes less time in float32 than with operands that are first rounded to bfloat16.
+func (s ConvSpec) StaysFloat() bool {
+	out, err := s.OutShape()
+	if err != nil {
+		return false
+	}
+	rows, size := s.Batch, s.OutChannels*s.InChannels
+	for d, n := range out {
+		rows, size = rows*divideUp(n, s.InDilation[d]), size*s.Kernel[d]
+	}
+	set, _ := Halves.set()
+	return staysFloat(set, size, rows)
+}
+
 // The times to pack an element as float32, to pack one as part of a pair, adjacent in memory or not, and to store a result by way of a block, in
 // float32 multiplications.
 const (

@@ -88,7 +88,7 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 		return nil, nil
 	}
 	for _, tile := range []int{4, 2} {
-		if tile == 4 && (half != halfNone || min(c.spec.InChannels, c.spec.OutChannels) < quadChannels) {
+		if tile == 4 && min(c.spec.InChannels, c.spec.OutChannels) < unit*quadChannels {
 			continue
 		}
 		if w, err := c.planTiles(half, tile); w != nil || err != nil {

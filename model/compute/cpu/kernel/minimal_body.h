@@ -28,20 +28,61 @@ BF16_TARGET static inline vu vdp_paired_values(vf x, vf y)
 }
 #endif
 
-// Writes a combination of lines of n floats, of which x[k] is the one k moves on.
-#define VALUES(k) (whole ? *(const vf *)(x[k] + i) : ISA(load_first)(x[k] + i, n - i))
-#define COMBINATION(name, SUM)                                                             \
-	static void ISA(name)(const float *const *x, int64_t n, float *to)                 \
-	{                                                                                  \
-		for (int64_t i = 0; i < n; i += VL)                                        \
-			if (n - i >= VL) {                                                 \
-				enum { whole = 1 };                                        \
-				*(vf *)(to + i) = SUM;                                     \
-			} else {                                                           \
-				enum { whole = 0 };                                        \
-				ISA(store_first)(to + i, SUM, n - i);                      \
-			}                                                                  \
+// The first n of VL values, which are stored as bfloat16; the others are zero.
+static inline vf ISA(widened_first)(const half *x, int64_t n)
+{
+	half first[VL] = {0};
+	memcpy(first, x, n * sizeof *x);
+	return ISA(widened)(first);
+}
+
+#define WHOLE_HALVES(x, at) ISA(widened)((const half *)(const void *)(x) + (at))
+#define FIRST_HALVES(x, at, n) ISA(widened_first)((const half *)(const void *)(x) + (at), n)
+
+// Combinations of lines of values, of which x[k] is the one k moves on: a vector from value i on, of which n are there. The values are stored as bfloat16
+// if narrow is set.
+#define VALUES(k) (narrow ? n >= VL ? WHOLE_HALVES(x[k], i) : FIRST_HALVES(x[k], i, n) : n >= VL ? *(const vf *)(x[k] + i) : ISA(load_first)(x[k] + i, n))
+#define COMBINATION(name, SUM)                                                                                                              \
+	static inline __attribute__((always_inline)) vf ISA(name)(const float *const *x, int64_t i, int64_t n, int narrow) { return SUM; } \
+	WRITE(name, float, 0)                                                                                                               \
+	WRITE(name, narrow, 1)                                                                                                              \
+	ROUND(, name, rounded, ISA(store_pair))                                                                                             \
+	CONVERT(name)
+
+// Writes a combination of n values, as floats or as bfloat16.
+#define WRITE(name, kind, narrow)                                                                    \
+	static void ISA(name##_##kind)(const float *const *x, int64_t n, float *to)                  \
+	{                                                                                            \
+		int64_t i = 0;                                                                       \
+		for (; i + VL <= n; i += VL)                                                         \
+			*(vf *)(to + i) = ISA(name)(x, i, VL, narrow);                               \
+		if (i < n)                                                                           \
+			ISA(store_first)(to + i, ISA(name)(x, i, n - i, narrow), n - i);             \
 	}
+#define ROUND(TARGET, name, kind, STORE)                                                             \
+	TARGET static void ISA(name##_##kind)(const float *const *x, int64_t n, half *to)            \
+	{                                                                                            \
+		int64_t i = 0;                                                                       \
+		for (; i + 2 * VL <= n; i += 2 * VL)                                                 \
+			STORE(ISA(name)(x, i, VL, 0), ISA(name)(x, i + VL, VL, 0), to + i);          \
+		for (; i < n; i += VL) {                                                             \
+			vf v = ISA(name)(x, i, n - i < VL ? n - i : VL, 0);                          \
+			ISA(store_rounded)((const float *)&v, 0, n - i < VL ? n - i : VL, to + i);   \
+		}                                                                                    \
+	}
+static inline void ISA(store_pair)(vf x, vf y, half *to)
+{
+	*(vh *)to = __builtin_convertvector((vu)ISA(round_bf16)(x) >> 16, vh);
+	*(vh *)(to + VL) = __builtin_convertvector((vu)ISA(round_bf16)(y) >> 16, vh);
+}
+#if defined(SET_AVX512)
+BF16_TARGET static inline void convert_pair(vf x, vf y, half *to) { _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)y, (__m512)x)); }
+#define CONVERT(name) ROUND(BF16_TARGET, name, converted, convert_pair)
+#define WRITERS(name) {ISA(name##_float), ISA(name##_narrow)}, {ISA(name##_rounded), ISA(name##_converted)}
+#else
+#define CONVERT(name)
+#define WRITERS(name) {ISA(name##_float), ISA(name##_narrow)}, {ISA(name##_rounded)}
+#endif
 COMBINATION(at_zero, (VALUES(0) + VALUES(3)) - 1.5f * (VALUES(1) + VALUES(2)))
 COMBINATION(at_minus_one, (VALUES(0) + VALUES(2)) - 2.5f * VALUES(1))
 COMBINATION(at_half, VALUES(0) + 0.5f * (VALUES(1) - VALUES(2)))
@@ -49,8 +90,9 @@ COMBINATION(at_two, VALUES(2) + 0.5f * (VALUES(1) - VALUES(0)))
 
 static const struct {
 	int64_t lines;
-	void (*write)(const float *const *, int64_t, float *);
-} ISA(forms)[FORMS] = {[AT_ZERO] = {4, ISA(at_zero)}, [AT_MINUS_ONE] = {3, ISA(at_minus_one)}, [AT_HALF] = {3, ISA(at_half)}, [AT_TWO] = {3, ISA(at_two)}};
+	void (*write[2])(const float *const *, int64_t, float *); // of floats, or of values that are stored as bfloat16
+	void (*round[2])(const float *const *, int64_t, half *);  // of floats; the second one uses the processor's conversion
+} ISA(forms)[FORMS] = {[AT_ZERO] = {4, WRITERS(at_zero)}, [AT_MINUS_ONE] = {3, WRITERS(at_minus_one)}, [AT_HALF] = {3, WRITERS(at_half)}, [AT_TWO] = {3, WRITERS(at_two)}};
 
 // Stages a combination of the lines of an image from y on. line has room for two lines.
 static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t form, float *line)
@@ -60,10 +102,17 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 	float *wide = line + all;
 	if (form > DIFFERENCE) {
 		const float *lines[4];
-		memset(line, 0, 8 * all);
+		int outside = 0;
 		for (int64_t k = 0; k < ISA(forms)[form].lines; k++)
-			lines[k] = ISA(inside)(s, y + k * q->ymove, &lo, &hi) ? x + (y + k * q->ymove) * s->sy + (s->x0 + lo) * s->c : wide;
-		ISA(forms)[form].write(lines, (hi - lo) * s->c, line + lo * s->c);
+			if (ISA(inside)(s, y + k * q->ymove, &lo, &hi))
+				lines[k] = ISA(element)(x, (y + k * q->ymove) * s->sy + (s->x0 + lo) * s->c, s->narrow);
+			else
+				lines[k] = wide, outside = 1;
+		if (outside)
+			memset(wide, 0, 4 * all);
+		memset(line, 0, 4 * lo * s->c);
+		memset(line + hi * s->c, 0, 4 * (all - hi * s->c));
+		ISA(forms)[form].write[s->narrow](lines, (hi - lo) * s->c, line + lo * s->c);
 		return;
 	}
 	ISA(stage_line)(s, x, y, line);
@@ -78,52 +127,54 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 	ISA(differ)(to, other, (hi - lo) * s->c, to);
 }
 
-// Writes a row of a block of a plane: for each tile, a combination of the channels of positions from one of a line on.
-#define PLANE_ROW(name, ROUND)                                                                                           \
-	static void ISA(name)(const minimal *q, const float *from, int64_t form, float *to)                              \
-	{                                                                                                                \
-		for (int64_t j = 0; j < q->w; j++, to += q->block / UNIT(q), from += q->tile * q->xmove * q->s.c)        \
-			ROUND(from, form == DIFFERENCE ? from + q->xmove * q->s.c : 0, q->block, (half *)(void *)to);    \
+// Writes the combination of n channels of positions, apart floats apart, to a row of a plane.
+#define LINES(from) ((const float *const[]){from, from + apart, from + 2 * apart, from + 3 * apart})
+static void ISA(float_block)(int64_t form, const float *from, int64_t apart, int64_t n, float *to)
+{
+	if (form == VALUE)
+		memcpy(to, from, 4 * n);
+	else if (form == DIFFERENCE)
+		ISA(differ)(from, from + apart, n, to);
+	else
+		ISA(forms)[form].write[0](LINES(from), n, to);
+}
+#define PLANE_BLOCK(name, STORE, converted)                                                                            \
+	static void ISA(name)(int64_t form, const float *from, int64_t apart, int64_t n, float *to)                    \
+	{                                                                                                              \
+		if (form <= DIFFERENCE)                                                                                \
+			STORE(from, form == DIFFERENCE ? from + apart : 0, n, (half *)(void *)to);                     \
+		else                                                                                                   \
+			ISA(forms)[form].round[converted](LINES(from), n, (half *)(void *)to);                         \
 	}
-PLANE_ROW(round_row, ISA(store_rounded))
+PLANE_BLOCK(rounded_block, ISA(store_rounded), 0)
 #if defined(SET_AVX512)
-PLANE_ROW(convert_row, store_converted)
+PLANE_BLOCK(converted_block, store_converted, 1)
 #endif
 
-static void ISA(float_row)(const minimal *q, const float *from, int64_t form, float *to)
-{
-	int64_t c = q->block, apart = q->xmove * q->s.c;
-	for (int64_t j = 0; j < q->w; j++, to += c, from += q->tile * apart)
-		if (form == VALUE)
-			memcpy(to, from, 4 * c);
-		else if (form == DIFFERENCE)
-			ISA(differ)(from, from + apart, c, to);
-		else
-			ISA(forms)[form].write((const float *const[]){from, from + apart, from + 2 * apart, from + 3 * apart}, c, to);
-}
-
-static void (*ISA(plane_row_of)(int64_t half))(const minimal *, const float *, int64_t, float *)
+static void (*ISA(plane_block_of)(int64_t half))(int64_t, const float *, int64_t, int64_t, float *)
 {
 #if defined(SET_AVX512)
 	if (half == HALF_AVX512)
-		return ISA(convert_row);
+		return ISA(converted_block);
 #endif
-	return half ? ISA(round_row) : ISA(float_row);
+	return half ? ISA(rounded_block) : ISA(float_block);
 }
 
-// Stages the planes of the extent's tiles: for each plane and block of channels, a row for each tile.
+// Stages the planes of the extent's tiles: for each plane and block of channels, a row for each tile. What all planes read of a line stays in a cache.
 static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
 {
-	int64_t c = q->s.c, lines = e->l1 - e->l0, row = q->w * q->block / UNIT(q), size = (e->i1 - e->i0) * lines * q->w * c / UNIT(q);
-	void (*stage_row)(const minimal *, const float *, int64_t, float *) = ISA(plane_row_of)(q->half);
+	int64_t c = q->s.c, lines = e->l1 - e->l0, block = q->block / UNIT(q), size = (e->i1 - e->i0) * lines * q->w * c / UNIT(q);
+	void (*stage_block)(int64_t, const float *, int64_t, int64_t, float *) = ISA(plane_block_of)(q->half);
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t a = 0; a < q->yplanes; a++)
 			for (int64_t l = e->l0 + lines * e->j / e->parts; l < e->l0 + lines * (e->j + 1) / e->parts; l++) {
+				float *row = room + a * q->xplanes * size + ((i - e->i0) * lines + l - e->l0) * q->w * block;
 				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y[a].first + q->tile * q->ymove * l, q->y[a].form, line);
-				for (int64_t b = 0; b < q->xplanes; b++)
+				for (int64_t j = 0; j < q->w; j++, row += block)
 					for (int64_t k = 0; k < c; k += q->block)
-						stage_row(q, line + (q->x[b].first - q->s.x0) * c + k, q->x[b].form,
-							room + (a * q->xplanes + b) * size + size / c * k + ((i - e->i0) * lines + l - e->l0) * row);
+						for (int64_t b = 0; b < q->xplanes; b++)
+							stage_block(q->x[b].form, line + (q->x[b].first - q->s.x0 + j * q->tile * q->xmove) * c + k, q->xmove * c,
+								q->block, row + b * size + size / c * k);
 			}
 }
 
@@ -346,36 +397,39 @@ WRITE_FACTORS(float_factors, POINTS, factors_of)
 WRITE_FACTORS(quad_factors, QUAD_POINTS, quad_factors_of)
 
 // The same as pairs of rows.
-#define HALF_FACTORS(TARGET, name, PAIR)                                                                        \
+#define HALF_FACTORS(TARGET, name, points, FACTORS_FROM, PAIR)                                                  \
 	TARGET static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all) \
 	{                                                                                                       \
 		for (int64_t k = 0; k < n; k += 2)                                                              \
 			for (int64_t i = 0; i < COLS; i += VL, to += VL) {                                      \
-				vf g[4], f[POINTS], h[POINTS];                                                  \
+				vf g[4], f[points], h[points];                                                  \
 				ISA(read_taps)(taps, k * step + i, g);                                          \
-				ISA(factors_of)(g, f);                                                          \
+				ISA(FACTORS_FROM)(g, f);                                                        \
 				ISA(read_taps)(taps, (k + 1) * step + i, g);                                    \
-				ISA(factors_of)(g, h);                                                          \
-				UNROLL for (int u = 0; u < POINTS; u++)                                         \
+				ISA(FACTORS_FROM)(g, h);                                                        \
+				UNROLL for (int u = 0; u < points; u++)                                         \
 					*(vu *)(to + u * all) = PAIR(f[u], h[u]);                               \
 			}                                                                                       \
 	}
-HALF_FACTORS(, half_factors, ISA(paired_values))
+HALF_FACTORS(, half_factors, POINTS, factors_of, ISA(paired_values))
+HALF_FACTORS(, half_quad_factors, QUAD_POINTS, quad_factors_of, ISA(paired_values))
 #if defined(SET_AVX512)
-HALF_FACTORS(BF16_TARGET, vdp_factors, vdp_paired_values)
+HALF_FACTORS(BF16_TARGET, vdp_factors, POINTS, factors_of, vdp_paired_values)
+HALF_FACTORS(BF16_TARGET, vdp_quad_factors, QUAD_POINTS, quad_factors_of, vdp_paired_values)
 #endif
 
 typedef void (*ISA(write_factors))(const float *const *, int64_t, int64_t, float *, int64_t);
 
 static ISA(write_factors) ISA(factors_for)(const minimal *q)
 {
-	if (q->tile == 4)
-		return ISA(quad_factors);
+	int quads = q->tile == 4;
 #if defined(SET_AVX512)
 	if (q->half == HALF_AVX512)
-		return ISA(vdp_factors);
+		return quads ? ISA(vdp_quad_factors) : ISA(vdp_factors);
 #endif
-	return q->half ? ISA(half_factors) : ISA(float_factors);
+	if (q->half)
+		return quads ? ISA(half_quad_factors) : ISA(half_factors);
+	return quads ? ISA(quad_factors) : ISA(float_factors);
 }
 
 // Packs a panel of the factors of each point, a block of channels of a pair of taps at a time. Taps that are not in place are packed in room first.
@@ -504,16 +558,6 @@ static inline void ISA(factors_5)(const vf *x, vf *f)
 
 #define WHOLE_FLOATS(x, at) (*(const vf *)(x + at))
 #define FIRST_FLOATS(x, at, n) ISA(load_first)(x + at, n)
-#define WHOLE_HALVES(x, at) ISA(widened)((const half *)(const void *)x + at)
-#define FIRST_HALVES(x, at, n) ISA(widened_first)((const half *)(const void *)x + at, n)
-
-// The first n of VL values, which are stored as bfloat16; the others are zero.
-static inline vf ISA(widened_first)(const half *x, int64_t n)
-{
-	half first[VL] = {0};
-	memcpy(first, x, n * sizeof *x);
-	return ISA(widened)(first);
-}
 
 // The factors of a vector of channels, from channel i of n on.
 #define POINTS_OF(name, taps, WHOLE, FIRST)                                                                                  \
@@ -542,6 +586,8 @@ POINTS_OF(points, 4, WHOLE_FLOATS, FIRST_FLOATS)
 POINTS_OF(points, 5, WHOLE_FLOATS, FIRST_FLOATS)
 POINTS_OF(narrow_points, 2, WHOLE_HALVES, FIRST_HALVES)
 POINTS_OF(narrow_points, 3, WHOLE_HALVES, FIRST_HALVES)
+POINTS_OF(narrow_points, 4, WHOLE_HALVES, FIRST_HALVES)
+POINTS_OF(narrow_points, 5, WHOLE_HALVES, FIRST_HALVES)
 
 // Writes the factors of n channels, which are all floats apart, to panels of width channels, panel words apart, in whole vectors.
 #define FACTOR_ROW(taps)                                                                                                                      \
@@ -562,10 +608,11 @@ POINTS_OF(narrow_points, 3, WHOLE_HALVES, FIRST_HALVES)
 	{                                                                                                                                        \
 		for (int64_t m = 0; m < n; m += width, to += panel)                                                                              \
 			for (int64_t i = 0; i < width && m + i < n; i += VL) {                                                                   \
-				vf f[POINTS], g[POINTS];                                                                                         \
+				enum { points = FACTORS_FOR(taps) * FACTORS_FOR(taps) };                                                         \
+				vf f[points], g[points];                                                                                         \
 				ISA(POINTS_AT##_##taps)(t, m + i, n, f);                                                                         \
 				ISA(POINTS_AT##_##taps)(t + 1, m + i, n, g);                                                                     \
-				UNROLL for (int u = 0; u < POINTS; u++)                                                                          \
+				UNROLL for (int u = 0; u < points; u++)                                                                          \
 					*(vu *)(to + u * all + i) = PAIR(f[u], g[u]);                                                            \
 			}                                                                                                                        \
 	}
@@ -575,26 +622,26 @@ POINTS_OF(narrow_points, 3, WHOLE_HALVES, FIRST_HALVES)
 	FACTOR_PAIRS(, factor_narrow, taps, narrow_points, ISA(paired_values))
 FACTOR_ROWS(2)
 FACTOR_ROWS(3)
-FACTOR_ROW(4)
-FACTOR_ROW(5)
+FACTOR_ROWS(4)
+FACTOR_ROWS(5)
 typedef void (*ISA(factor_row))(const ISA(positions) *, int64_t, int64_t, int64_t, float *, int64_t);
-#define EACH(name) {ISA(name##_2), ISA(name##_3)}
+#define EACH(name) {ISA(name##_2), ISA(name##_3), ISA(name##_4), ISA(name##_5)}
 #if defined(SET_AVX512)
 #define VDP_FACTORS(taps)                                                            \
 	FACTOR_PAIRS(BF16_TARGET, vdp_pairs, taps, points, vdp_paired_values)        \
 	FACTOR_PAIRS(BF16_TARGET, vdp_narrow, taps, narrow_points, vdp_paired_values)
 VDP_FACTORS(2)
 VDP_FACTORS(3)
+VDP_FACTORS(4)
+VDP_FACTORS(5)
 #endif
 
 // The function that writes factors of so many taps.
 static inline ISA(factor_row) ISA(factor_row_of)(int64_t half, int64_t narrow, int64_t taps)
 {
-	if (taps > 3)
-		return taps == 4 ? ISA(factor_row_4) : ISA(factor_row_5);
-	static const ISA(factor_row) rows[3][2] = {EACH(factor_row), EACH(factor_pairs), EACH(factor_narrow)};
+	static const ISA(factor_row) rows[3][4] = {EACH(factor_row), EACH(factor_pairs), EACH(factor_narrow)};
 #if defined(SET_AVX512)
-	static const ISA(factor_row) vdps[2][2] = {EACH(vdp_pairs), EACH(vdp_narrow)};
+	static const ISA(factor_row) vdps[2][4] = {EACH(vdp_pairs), EACH(vdp_narrow)};
 	if (half == HALF_AVX512)
 		return vdps[narrow][taps - 2];
 #endif
@@ -782,7 +829,12 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 #undef UNIT
 #undef VALUES
 #undef COMBINATION
-#undef PLANE_ROW
+#undef WRITE
+#undef ROUND
+#undef CONVERT
+#undef WRITERS
+#undef LINES
+#undef PLANE_BLOCK
 #undef ADJACENT
 #undef ROWS_OF
 #undef FOLLOWING
