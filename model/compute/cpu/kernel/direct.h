@@ -83,15 +83,15 @@ enum { VALUE, DIFFERENCE, AT_ZERO, AT_MINUS_ONE, AT_HALF, AT_TWO, FORMS };
 // outputs need 9 products instead of 16. The products' operands are planes of values and of differences, with a row for each tile. A word of a row is a
 // float, or a pair of bfloat16.
 //
-// In float32, tiles are also of 4 x 4 outputs, F(4, 2) in each dimension, with 25 products instead of 64. With the points 0, -1, 1/2, 2 and infinity (Toom
+// Tiles are also of 4 x 4 outputs, F(4, 2) in each dimension, with 25 products instead of 64. With the points 0, -1, 1/2, 2 and infinity (Toom
 // and Cook), four outputs use a, b, c, d, e in the products
 //
 //	m0 = (a - 3/2 b - 3/2 c + d) u        m1 = (b - 5/2 c + d) 2/9 (v - u)        m2 = (b + c/2 - d/2) (2 u + v)/9
 //	m3 = (-b/2 + c/2 + d) (u + 2 v)/9     m4 = (b - 3/2 c - 3/2 d + e) v
 //
-// and are m0 + m1 + 8 m2 + m3, -m1 + 4 m2 + 2 m3, m1 + 2 m2 + 4 m3 and -m1 + m2 + 8 m3 + m4. If errors of all factors are independent and relatively equal,
-// those of the outputs have 16 times the variance that they have in sums of all products; with 1 instead of 1/2, 41 times. All outputs of a tile use all of
-// its values, so a NaN or infinity reaches all 16.
+// and are m0 + m1 + 8 m2 + m3, -m1 + 4 m2 + 2 m3, m1 + 2 m2 + 4 m3 and -m1 + m2 + 8 m3 + m4. For independent values and independent relative errors of the
+// factors, the variance of outputs' errors is on average 16 times that of sums of all products, and would be 41 times with 1 instead of 1/2. All outputs of a
+// tile use all of its values, so a NaN or infinity reaches all 16.
 typedef struct {
 	staging s;               // columns are all that the planes read
 	int64_t n, obatch;       // outputs' channels, which are adjacent

@@ -40,7 +40,7 @@ var (
 	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. For kernel gradients, it is three
 	// times as large.
 	minimalTiles = 16
-	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs.
+	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs; as pairs of bfloat16, they need twice as many channels.
 	quadChannels, quadTiles = 32, 64
 	// From fewestRead to mostRead tiles, or mostWide with vectors of 16 floats, read a kernel of at least readPanels panels in place. Otherwise packing
 	// it, or not filtering, takes less time.
