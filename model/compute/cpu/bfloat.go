@@ -172,14 +172,12 @@ func (w *widener) replace(n *node) {
 // staysFloat reports whether a product takes less time if its operands are not rounded.
 func staysFloat(n *node, in []*node) bool {
 	product := &node{op: n.op, shape: shapes.Make(dtypes.Float32, n.shape.Dimensions...), args: n.args, in: in}
-	switch {
-	case n.op == backends.OpTypeConvGeneral:
+	if n.op == backends.OpTypeConvGeneral {
 		spec, _ := newConv(product).spec(product, kernel.Stored{})
 		return spec.StaysFloat()
-	default:
-		d := newDot(product)
-		return kernel.Gemm{Batch: d.batch, M: d.rows, N: d.cols, K: d.sum}.StaysFloat()
 	}
+	d := newDot(product)
+	return kernel.Gemm{Batch: d.batch, M: d.rows, N: d.cols, K: d.sum}.StaysFloat()
 }
 
 // add appends a float32 node, which comes before the node being replaced.

@@ -126,7 +126,7 @@ func (o Operands) AsHalves() bool {
 var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 8}
 
 // With AVX512_BF16, a product whose larger operand has at least unroundedSize elements, each for at most unroundedRows results, takes less time in float32
-// than rounding that operand and multiplying it as bfloat16. About 60 results would make up for it.
+// than rounding that operand and multiplying it as bfloat16. On Zen 4, about 60 results would make up for it.
 const unroundedRows, unroundedSize = 32, 1 << 18
 
 // staysFloat reports whether a product with an operand of so many elements, each used for rows results, takes less time if its operands are not rounded.

@@ -49,7 +49,7 @@ static inline vf ISA(widened_first)(const half *x, int64_t n)
 	ROUND(, name, rounded, ISA(store_pair))                                                                                             \
 	CONVERT(name)
 
-// Writes a combination of n values, as floats or as bfloat16.
+// Functions that write a combination of n values as floats, or as bfloat16.
 #define WRITE(name, kind, narrow)                                                                    \
 	static void ISA(name##_##kind)(const float *const *x, int64_t n, float *to)                  \
 	{                                                                                            \
@@ -110,6 +110,7 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 				lines[k] = wide, outside = 1;
 		if (outside)
 			memset(wide, 0, 4 * all);
+		hi = hi < lo ? lo : hi; // no column is inside
 		memset(line, 0, 4 * lo * s->c);
 		memset(line + hi * s->c, 0, 4 * (all - hi * s->c));
 		ISA(forms)[form].write[s->narrow](lines, (hi - lo) * s->c, line + lo * s->c);
