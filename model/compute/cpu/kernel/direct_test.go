@@ -706,6 +706,28 @@ func filterable(t *rapid.T, s *ConvSpec, tile int) {
 	}
 }
 
+// TestConvMinimalOutside checks convolutions that cut off some or all columns of the image, so that the windows that are left lie beyond it. A write at a
+// column of the image's would end the process if these are far away.
+func TestConvMinimalOutside(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	defer func(n int) { minimalTiles = n }(minimalTiles)
+	minimalTiles = 0
+	for _, tile := range []int{2, 4} {
+		t.Run(fmt.Sprint("tiles of ", tile), func(t *testing.T) {
+			forTiles(t, tile)
+			for _, cut := range []int{4, 9, 1 << 22} {
+				s := nhwc(2, 8, 32, 64, 2, 1, 0)
+				s.PadLow, s.PadHigh, s.OutStrides = []int{0, -cut}, []int{1, cut + 9}, TensorStrides{8 * 16 * 64, 1, []int{16 * 64, 64}}
+				if c, err := PlanConv(s); err != nil || c.minimal == nil || int(c.minimal.q.tile) != tile {
+					t.Fatalf("%d columns cut off: not computed by minimal filtering: %v", cut, err)
+				}
+				checkConv(t, p, s)
+			}
+		})
+	}
+}
+
 // TestConvMinimalGradient checks the same for gradients for kernels.
 func TestConvMinimalGradient(t *testing.T) {
 	defer func(channels, tiles int) { gradientChannels, minimalTiles = channels, tiles }(gradientChannels, minimalTiles)

@@ -76,6 +76,7 @@ static inline void ISA(store_pair)(vf x, vf y, half *to)
 	*(vh *)(to + VL) = __builtin_convertvector((vu)ISA(round_bf16)(y) >> 16, vh);
 }
 #if defined(SET_AVX512)
+// The same with the processor's conversion, which treats denormals as zero, as its products do.
 BF16_TARGET static inline void convert_pair(vf x, vf y, half *to) { _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)y, (__m512)x)); }
 #define CONVERT(name) ROUND(BF16_TARGET, name, converted, convert_pair)
 #define WRITERS(name) {ISA(name##_float), ISA(name##_narrow)}, {ISA(name##_rounded), ISA(name##_converted)}
