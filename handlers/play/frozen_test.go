@@ -343,6 +343,51 @@ func TestFrozenFileBeforeTheFirstView(t *testing.T) {
 	}
 }
 
+// Downloads arrive if they are clicked at once, and if codes are re-encoded while they wait for a busy worker.
+func TestFrozenFilesAtOnce(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.BeforePages(`{
+		window.arrived = [];
+		HTMLAnchorElement.prototype.click = function () { if (this.download) window.arrived.push(this.download.replace(/^slotscope-[^-]+-/, '')); };
+		const post = Worker.prototype.postMessage;
+		Worker.prototype.postMessage = function (message, ...rest) {
+			if (message.lane?.startsWith('file')) { // more urgent work for 1.5 s
+				post.call(this, { lane: 'atlas', jobs: Array(100_000).fill(message.jobs[0]) });
+				setTimeout(() => post.call(this, { lane: 'atlas', jobs: [] }), 1500);
+			}
+			post.call(this, message, ...rest);
+		};
+	}`)
+	b.Do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
+	b.decodes()
+	b.Wait(`/^Re-encoding/.test(document.getElementById('check').textContent)`, "true")
+	b.Eval(`document.getElementById('check').textContent = ''`)
+	b.Click(`[data-testid="play-swap-2"]`)
+	b.Eval(`document.querySelectorAll('#download [data-file]').forEach((link) => link.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true })))`)
+	b.Wait(`window.arrived.length`, "5")
+	image := b.row("a") + ".png"
+	b.Wait(`window.arrived.sort().join()`, strings.Join([]string{image, image, "animation.gif", "animation.png", "codes.json"}, ","))
+	b.Wait(`/^Re-encoding/.test(document.getElementById('check').textContent)`, "true")
+	b.Wait(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
+}
+
+// A worker replies to a request that a newer one replaces, so nothing waits for it forever.
+func TestReplacedRequest(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.Do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
+	b.decodes()
+	b.Eval(`(async () => {
+		const [{ Local }, { joined }] = [await import('play/local.js'), await import('play/frozen.js')];
+		const [wasm, planes] = await Promise.all(['codec.wasm', frozen.models[0].key + '.weights'].map(frozen.blob));
+		const model = await Local.open({ wasm, weights: joined(planes) });
+		const job = { a: [` + strings.ReplaceAll(b.row("a"), ".", ",") + `] };
+		const old = model.decode('lane', Array(100_000).fill(job)).then(() => 'decoded', (err) => err.message);
+		const [pixels] = await model.decode('lane', [job]);
+		window.replies = await old + ' ' + pixels.length;
+	})().catch((err) => { window.replies = err.message; })`)
+	b.Wait(`window.replies`, "A newer request replaced this one. 12288")
+}
+
 // A damaged copy shows an error on the page.
 func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)

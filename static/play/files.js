@@ -8,6 +8,9 @@ const SCALE = 4; // of images in the animation
 const LINE = 18; // height of its caption in pixels
 const SHORT = 60; // hundredths of a second per frame; twice as long at the ends
 
+/** lane returns the lane of a file's images. A second click on its link starts again; other files do not replace it. */
+const lane = (kind) => `file ${kind}`;
+
 /** made returns a file of the page's state, {name, blob}; kind is that of the download links. */
 export async function made(kind, app) {
   const name = `slotscope-${app.data.key.slice(0, 8)}`;
@@ -16,7 +19,7 @@ export async function made(kind, app) {
   if (kind === 'codes.json') return { name: `${name}-codes.json`, blob: new Blob([JSON.stringify(codes(app), null, 2)], { type: 'application/json' }) };
   if (before === 'animation') return { name: `${name}-${kind}`, blob: await animation(app, after) };
   const tuple = app.rowCodes();
-  const [pixels] = await app.decoder.decode('aside', [tuple]);
+  const [pixels] = await app.decoder.decode(lane(kind), [tuple]);
   const canvas = scaled(canvasOf(pixels, app.shape), kind === 'png4' ? 4 : 1);
   return { name: `${name}-${format(tuple)}.png`, blob: await png(canvas) };
 }
@@ -59,7 +62,7 @@ async function animation(app, kind) {
   const frames = [];
   for (const [from, to, first, last] of [[a, b, 'A', 'B'], [b, a, 'B', 'A']]) {
     const tuples = interpolation(from, to, order);
-    const decoded = await app.decoder.decode('aside', tuples);
+    const decoded = await app.decoder.decode(lane(`animation.${kind}`), tuples);
     decoded.forEach((pixels, j) => {
       const end = j === 0 ? first : j === tuples.length - 1 ? last : null;
       const text = end ?? `${first} + ${last}’s slot ${order[j - 1]}${app.named(order[j - 1])}`;

@@ -192,8 +192,7 @@ export class Frozen {
     const pixels = this.#channels(ctx.getImageData(0, 0, w, h).data);
     const local = await this.local;
     const { codes } = await local.encode(pixels);
-    const [decoded] = await local.decode('held', [{ a: codes }]);
-    return { index: -1, codes, psnr: psnr(pixels, decoded), original: canvas.toDataURL(), said: `Cropped ${image.width} × ${image.height} to the centre square and resized to ${w} × ${h}.` };
+    return { index: -1, codes, psnr: psnr(pixels, await local.one(codes)), original: canvas.toDataURL(), said: `Cropped ${image.width} × ${image.height} to the centre square and resized to ${w} × ${h}.` };
   }
 
   /** channels converts RGBA to three channels, or to one of luma. */
@@ -218,8 +217,7 @@ export class Frozen {
 
   async check(codes) {
     const local = await this.local;
-    const [pixels] = await local.decode('aside', [{ a: codes }]);
-    const again = (await local.encode(pixels)).codes;
+    const again = (await local.encode(await local.one(codes))).codes;
     const near = this.data.real ? MARK : 0;
     const moved = natural(codes.length).filter((i) => Math.abs(again[i] - codes[i]) > near);
     return { codes, again, kept: codes.length - moved.length, moved };

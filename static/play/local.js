@@ -16,6 +16,7 @@ export class Local {
   #model = null; // {module, weights} for workers and the page
   #assisted = null;
   #readers = []; // workers that have the probe
+  #ones = 0; // counts lanes of one()
 
   /** open takes the bytes of the module and the weights. It resolves once the model can decode, or rejects with an error to show. */
   static async open({ wasm, weights }) {
@@ -69,6 +70,13 @@ export class Local {
     signal?.throwIfAborted();
     if (this.#here(lane, jobs)) return jobs.map(({ a, b, t }) => (t ? this.#codec.blend(a, b, t) : this.#codec.decode(a)));
     return this.#share([...this.#workers], lane, jobs, signal);
+  }
+
+  /** one returns the image of a tuple. It does not replace other requests. */
+  async one(codes) {
+    if (this.#codec) return this.#codec.decode(codes);
+    const [pixels] = await this.#share([this.#workers[0]], `one ${++this.#ones}`, [{ a: codes }]);
+    return pixels;
   }
 
   /** here reports whether the page itself decodes: a single dragged image, and a table of swaps that is fast enough. */

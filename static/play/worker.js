@@ -1,5 +1,5 @@
 // The playground's worker: holds one model and, once loaded, the probe. It decodes and reads images on request, the most urgent lane first. A
-// request replaces the previous one in its lane; a request without jobs only cancels it.
+// request replaces the previous one in its lane, which gets an error as its reply; a request without jobs only cancels it.
 
 const LANES = ['held', 'atlas', 'strip', 'rest', 'palette', 'beside', 'aside', 'pad', 'many', 'bench']; // most urgent first; other lanes come last
 const TURN = 8; // ms of work before checking for new messages
@@ -14,6 +14,8 @@ addEventListener('message', async ({ data }) => {
   if (data.encode) return answer(data.seq, () => codec.encode(data.encode));
   if (data.represent) return answer(data.seq, () => ({ codes: codec.represent(data.represent) }));
   if (data.distances) return answer(data.seq, () => ({ distances: codec.distances(data.distances.slot, data.distances.code, data.distances.entries) }));
+  const replaced = waiting.get(data.lane);
+  if (replaced) postMessage({ seq: replaced.seq, error: 'A newer request replaced this one.' });
   if (data.jobs.length) waiting.set(data.lane, { seq: data.seq, jobs: data.jobs, done: [] });
   else waiting.delete(data.lane);
   if (!working) work();
