@@ -79,6 +79,7 @@ func (p *Profile) run(e *Executable, f *frame, at *int) {
 		began, _ = workers.Imagined()
 	}
 	for i, s := range e.steps {
+		workers.Resume() // after what only a profile does
 		f.flight.join(e.steps, i, at)
 		*at = i
 		if alone := p.step(s, e, i, f); !simulated {

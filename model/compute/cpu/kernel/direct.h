@@ -207,8 +207,9 @@ void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, con
 int64_t minimal_floats(const minimal *q, const extent *e);
 void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums);
 
-// pack_minimal packs panel p of a class's kernel for each point; room holds 4 * FACTOR_K * tile_cols() floats.
-void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, float *room);
+// pack_minimal packs panel p of a class's kernel for each point, of its rows from lo to hi, which are channels of pairs of taps and even numbers if the panel
+// consists of pairs; room holds 4 * FACTOR_K * tile_cols() floats.
+void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, int64_t lo, int64_t hi, float *room);
 
 // convolve_few computes panel p of a class for a part of at most TALL of the extent's tiles, in pairs of outputs, from planes and from a kernel b in place.
 // sums holds few_floats.

@@ -8,7 +8,9 @@ package kernel
 import "C"
 
 import (
+	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
@@ -27,11 +29,26 @@ func (p *Pool) Measure(m *Meter) { p.meter.Store(m) }
 // ThreadTime returns the processor time of the calling thread in nanoseconds. To take differences, a goroutine must be locked to its thread.
 func ThreadTime() int64 { return int64(C.thread_time()) }
 
-// measured runs f on a locked thread and returns its processor time.
+// measured runs f on a locked thread and returns its processor time, without that of reading the clock.
 func measured(f func()) int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := ThreadTime()
 	f()
-	return ThreadTime() - began
+	return since(began)
 }
+
+// since returns the thread's processor time after an earlier reading, without that of reading the clock.
+func since(began int64) int64 { return max(ThreadTime()-began-clockTime(), 0) }
+
+// clockTime returns the processor time from one reading of ThreadTime to the next: it is a system call.
+var clockTime = sync.OnceValue(func() int64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	least := int64(math.MaxInt64)
+	for range 100 {
+		began := ThreadTime()
+		least = min(least, ThreadTime()-began)
+	}
+	return least
+})

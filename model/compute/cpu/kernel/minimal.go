@@ -248,6 +248,12 @@ func (w *minimal) heavy() bool {
 // staged at once, unless those of an image, or the kernel, are larger. Tests lower both.
 var heavyKernel, mostPlanes = 1 << 21, 1 << 23
 
+// packRows is the smallest number of rows of a panel that a unit packs.
+const packRows = 16
+
+// rows returns the number of rows of a panel: channels of pairs of taps.
+func (w *minimal) rows() int { return int(w.q.ypairs * w.q.xpairs * w.q.s.c) }
+
 // planeFloats returns the number of floats of the planes of images [lo, hi).
 func (w *minimal) planeFloats(lo, hi int) int {
 	e := w.images(lo, hi)
@@ -272,8 +278,11 @@ func (w *minimal) task(p *Pool, x, kernel, y []float32) *minimalTask {
 // begin packs the kernel.
 func (w *minimal) begin(p *Pool, x, kernel, y []float32) *minimalTask {
 	t := w.task(p, x, kernel, y)
-	t.packed, t.first = p.scratch.get(w.packed), true
-	units := len(w.classes) * t.panels
+	t.packed, t.first, t.parts = p.scratch.get(w.packed), true, 1
+	if panels := len(w.classes) * t.panels; p.threads > 1 {
+		t.parts = min(divideUp(2*p.threads, panels), max(1, w.rows()/packRows))
+	}
+	units := len(w.classes) * t.panels * t.parts
 	p.run(units, max(1, (1<<14)*units/w.packed), t)
 	t.first = false
 	return t
@@ -402,8 +411,9 @@ func (t *minimalTask) do(lo, hi int) {
 			part, group, class := i%t.parts, i/t.parts%t.group, i/(t.parts*t.group)
 			t.columns(class, part, t.panels*group/t.group, t.panels*(group+1)/t.group)
 		case t.first:
-			v := &t.classes[i/t.panels]
-			t.pack(i/t.panels, i%t.panels, t.packed.data[int(v.b)+i%t.panels*int(v.panel):])
+			part, panel, class := i%t.parts, i/t.parts%t.panels, i/(t.parts*t.panels)
+			v := &t.classes[class]
+			t.pack(class, panel, t.row(part), t.row(part+1), t.packed.data[int(v.b)+panel*int(v.panel):])
 		default:
 			t.unit(i)
 		}
@@ -457,7 +467,7 @@ func (t *minimalTask) columns(class, part, lo, hi int) {
 	}
 	room := t.pool.scratch.get((hi - lo) * int(v.panel))
 	for p := lo; p < hi; p++ {
-		t.pack(class, p, room.data[(p-lo)*int(v.panel):])
+		t.pack(class, p, 0, t.rows(), room.data[(p-lo)*int(v.panel):])
 	}
 	e.w1, e.p0, e.p1 = 1, C.int64_t(lo), C.int64_t(hi)
 	v.b = -C.int64_t(lo) * v.panel
@@ -465,9 +475,18 @@ func (t *minimalTask) columns(class, part, lo, hi int) {
 	t.pool.scratch.put(room)
 }
 
-// pack packs a panel of a class's kernel.
-func (t *minimalTask) pack(class, panel int, to []float32) {
+// row returns the first row of a part of a panel.
+func (t *minimalTask) row(part int) int {
+	if part == t.parts {
+		return t.rows()
+	}
+	return t.rows() * part / t.parts / packRows * packRows
+}
+
+// pack packs rows [lo, hi) of a panel of a class's kernel.
+func (t *minimalTask) pack(class, panel, lo, hi int, to []float32) {
 	room := t.pool.scratch.get(4 * C.FACTOR_K * int(C.tile_cols()))
-	C.pack_minimal(&t.q, &t.classes[class], &t.kernels[class].c, floats(t.kernel), floats(to), C.int64_t(panel), floats(room.data))
+	C.pack_minimal(&t.q, &t.classes[class], &t.kernels[class].c, floats(t.kernel), floats(to), C.int64_t(panel), C.int64_t(lo), C.int64_t(hi),
+		floats(room.data))
 	t.pool.scratch.put(room)
 }

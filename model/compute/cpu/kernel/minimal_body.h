@@ -434,23 +434,24 @@ static ISA(write_factors) ISA(factors_for)(const minimal *q)
 	return quads ? ISA(quad_factors) : ISA(float_factors);
 }
 
-// Packs a panel of the factors of each point, a block of channels of a pair of taps at a time. Taps that are not in place are packed in room first.
-static void ISA(pack_minimal)(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, float *room)
+// Packs rows [lo, hi) of a panel of the factors of each point, a block of channels of a pair of taps at a time. Taps that are not in place are packed in room first.
+static void ISA(pack_minimal)(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, int64_t lo, int64_t hi,
+	float *room)
 {
-	int64_t c = q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs;
+	int64_t c = q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs, kc;
 	ISA(write_factors) write = ISA(factors_for)(q);
-	for (int64_t t = 0; t < q->ypairs * q->xpairs; t++)
-		for (int64_t k = 0; k < c; k += FACTOR_K) {
-			int64_t kc = c - k < FACTOR_K ? c - k : FACTOR_K;
-			const float *taps[4];
-			for (int64_t j = 0; j < 4; j++) {
-				int64_t tap = (t / q->xpairs + j / 2 * q->ypairs) * xtaps + t % q->xpairs + j % 2 * q->xpairs;
-				taps[j] = q->kstep ? b + w->taps[tap] + p * COLS + k * q->kstep : room + j * kc * COLS;
-				if (!q->kstep)
-					ISA(pack)(&kernel->b, b, p * COLS, cols, COLS, tap * c + k, kc, room + j * kc * COLS);
-			}
-			write(taps, q->kstep ? q->kstep : COLS, kc, to + (t * c + k) / UNIT(q) * COLS, q->apart);
+	for (int64_t row = lo; row < hi; row += kc) {
+		int64_t t = row / c, k = row % c, end = hi < (t + 1) * c ? hi : (t + 1) * c;
+		kc = end - row < FACTOR_K ? end - row : FACTOR_K;
+		const float *taps[4];
+		for (int64_t j = 0; j < 4; j++) {
+			int64_t tap = (t / q->xpairs + j / 2 * q->ypairs) * xtaps + t % q->xpairs + j % 2 * q->xpairs;
+			taps[j] = q->kstep ? b + w->taps[tap] + p * COLS + k * q->kstep : room + j * kc * COLS;
+			if (!q->kstep)
+				ISA(pack)(&kernel->b, b, p * COLS, cols, COLS, tap * c + k, kc, room + j * kc * COLS);
 		}
+		write(taps, q->kstep ? q->kstep : COLS, kc, to + row / UNIT(q) * COLS, q->apart);
+	}
 }
 
 // ---- few tiles ----

@@ -60,10 +60,19 @@ var start = time.Now()
 
 // giveWay lets other goroutines run if the slice is over.
 func (t *turn) giveWay() {
-	if now := time.Since(start); now-time.Duration(t.at.Load()) >= slice {
-		t.at.Store(int64(now))
+	if t.over() {
 		runtime.Gosched()
 	}
+}
+
+// over reports whether the slice is over, and begins the next one if so.
+func (t *turn) over() bool {
+	now := time.Since(start)
+	over := now-time.Duration(t.at.Load()) >= slice
+	if over {
+		t.at.Store(int64(now))
+	}
+	return over
 }
 
 // NewPool returns a pool with the given number of threads, including the calling goroutine; if threads is less than one, it has one for
@@ -215,13 +224,13 @@ func (p *Pool) run(n, grain int, t task) {
 func (p *Pool) runChunks(n, chunks int, t task) { p.runRanges(ranges{n, chunks, 1, p.threads}, t) }
 
 func (p *Pool) runRanges(r ranges, t task) {
+	if p.simulation != nil {
+		p.simulation.run(r, t, &p.caller)
+		return
+	}
 	p.caller.giveWay()
 	if r.chunks == 1 {
 		t.do(0, r.n)
-		return
-	}
-	if p.simulation != nil {
-		p.simulation.run(r, t)
 		return
 	}
 	w := p.work(r, t)
