@@ -13,6 +13,7 @@ typedef struct {
 		const reducing *, const uintptr_t *, float *, int64_t, int64_t, int64_t);
 	void (*reduce_range)(int64_t, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
 		int64_t);
+	void (*join_parts)(int64_t, const float *, float *, int64_t, int64_t, int64_t, int64_t);
 } program_kernels;
 
 #define BODY "program_body.h"
@@ -50,4 +51,9 @@ void reduce_range(int64_t kind, const float *x, float *y, int64_t r, int64_t inn
 	int64_t c0, int64_t c1, int64_t y_outer)
 {
 	set->reduce_range(kind, x, y, r, inner, o0, o1, r0, r1, c0, c1, y_outer);
+}
+
+void join_parts(int64_t kind, const float *x, float *y, int64_t parts, int64_t inner, int64_t lo, int64_t hi)
+{
+	set->join_parts(kind, x, y, parts, inner, lo, hi);
 }

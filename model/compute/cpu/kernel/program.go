@@ -3,7 +3,9 @@ package kernel
 /*
 #cgo LDFLAGS: -lm
 #cgo noescape run_program
+#cgo noescape join_parts
 #cgo nocallback run_program
+#cgo nocallback join_parts
 #include "program.h"
 */
 import "C"
@@ -453,7 +455,7 @@ func (p *Pool) join(kind ReductionKind, to, from []float32, outer, parts, inner 
 
 const (
 	joinSize  = 1 << 12 // the minimum number of elements that a thread joins
-	joinWidth = 64      // results joined at a time
+	joinWidth = 64      // the minimum number of results
 )
 
 // joinTask joins the parts of a reduction.
@@ -466,47 +468,7 @@ type joinTask struct {
 var joinTasks keep[joinTask]
 
 func (t *joinTask) do(lo, hi int) {
-	for lo < hi {
-		o, j := lo/t.inner, lo%t.inner
-		n := min(hi-lo, t.inner-j, joinWidth)
-		t.some(t.to[lo:lo+n], t.from[o*t.parts*t.inner+j:])
-		lo += n
-	}
-}
-
-// some joins neighboring results.
-func (t *joinTask) some(to, from []float32) {
-	var sums [joinWidth]float64
-	acc := sums[:len(to)]
-	for j := range acc {
-		acc[j] = float64(from[j])
-	}
-	for s := 1; s < t.parts; s++ {
-		row := from[s*t.inner:][:len(acc)]
-		switch t.kind {
-		case Sum:
-			for j, x := range row {
-				acc[j] += float64(x)
-			}
-		default:
-			for j, x := range row {
-				acc[j] = t.kind.join(acc[j], float64(x))
-			}
-		}
-	}
-	for j, sum := range acc {
-		to[j] = float32(sum)
-	}
-}
-
-func (k ReductionKind) join(x, y float64) float64 {
-	switch k {
-	case Largest:
-		return max(x, y)
-	case Least:
-		return min(x, y)
-	}
-	return x + y
+	C.join_parts(C.int64_t(t.kind), floats(t.from), floats(t.to), C.int64_t(t.parts), C.int64_t(t.inner), C.int64_t(lo), C.int64_t(hi))
 }
 
 // machineCode is whether programs are translated to machine code where this is supported.

@@ -75,4 +75,7 @@ void run_program(const program *p, const slot *slots, const instruction *code, c
 void reduce_range(int64_t kind, const float *x, float *y, int64_t r, int64_t inner, int64_t o0, int64_t o1, int64_t r0, int64_t r1,
 	int64_t c0, int64_t c1, int64_t y_outer);
 
+// join_parts reduces x [outer, parts, inner] over its parts, in double precision, to results [lo, hi) of y [outer, inner].
+void join_parts(int64_t kind, const float *x, float *y, int64_t parts, int64_t inner, int64_t lo, int64_t hi);
+
 #endif

@@ -535,7 +535,29 @@ static void ISA(reduce_range)(int64_t kind, const float *x, float *y, int64_t r,
 	}
 }
 
-static const program_kernels ISA(program_set) = {ISA(run_program), ISA(reduce_range)};
+static void ISA(join_parts)(int64_t kind, const float *x, float *y, int64_t parts, int64_t inner, int64_t lo, int64_t hi)
+{
+	double acc[ISA(REDUCE_COLUMNS)];
+	for (int64_t n; lo < hi; lo += n) {
+		int64_t c = lo % inner, rest = inner - c < hi - lo ? inner - c : hi - lo;
+		const float *from = x + lo / inner * parts * inner + c;
+		n = rest < ISA(REDUCE_COLUMNS) ? rest : ISA(REDUCE_COLUMNS);
+		for (int64_t j = 0; j < n; j++)
+			acc[j] = from[j];
+		for (int64_t s = 1; s < parts; s++) {
+			int64_t j = 0;
+			from += inner;
+			for (; j + VL <= n; j += VL)
+				ISA(join_doubles)(kind, acc + j, ISA(load)(from + j));
+			for (; j < n; j++)
+				acc[j] = ISA(join1)(kind, acc[j], from[j]);
+		}
+		for (int64_t j = 0; j < n; j++)
+			y[lo + j] = (float)acc[j];
+	}
+}
+
+static const program_kernels ISA(program_set) = {ISA(run_program), ISA(reduce_range), ISA(join_parts)};
 
 #undef V
 #undef SPLAT

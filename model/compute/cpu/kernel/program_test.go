@@ -834,3 +834,13 @@ func BenchmarkReduce(b *testing.B) {
 		b.Run(fmt.Sprint(s), func(b *testing.B) { rate(b, "GB", 4*n, func() { p.Reduce(Sum, s[0], s[1], s[2], x, y) }) })
 	}
 }
+
+func (k ReductionKind) join(x, y float64) float64 {
+	switch k {
+	case Largest:
+		return max(x, y)
+	case Least:
+		return min(x, y)
+	}
+	return x + y
+}
