@@ -22,7 +22,6 @@ import (
 // Profile measures the time of an engine's executions, step by step. Executions are measured one at a time.
 type Profile struct {
 	backend *Backend
-	clock   func() int64 // in nanoseconds
 	meter   kernel.Meter
 
 	mu         sync.Mutex
@@ -50,11 +49,7 @@ func Measure(engine backends.Backend) (stop func() Report, ok bool) {
 // StartProfile measures every execution from now on, until Stop. The engine is slightly slower meanwhile. Another
 // engine with the same number of threads, which shares the workers, should not compute at the same time.
 func (b *Backend) StartProfile() *Profile {
-	began := time.Now()
-	p := &Profile{backend: b, steps: map[*step]*StepTime{}, clock: func() int64 { return int64(time.Since(began)) }}
-	if _, simulated := b.workers.Imagined(); simulated {
-		p.clock = kernel.ThreadTime
-	}
+	p := &Profile{backend: b, steps: map[*step]*StepTime{}}
 	b.workers.Measure(&p.meter)
 	b.profile.Store(p)
 	return p
@@ -98,7 +93,7 @@ func (p *Profile) run(e *Executable, f *frame, at *int) {
 func (p *Profile) step(s *step, e *Executable, i int, f *frame) time.Duration {
 	workers, out, in := e.backend.workers, f.out[i], f.in[i]
 	imagined, simulated := workers.Imagined()
-	before, began := p.read(), p.clock()
+	before, began := p.read(), time.Now()
 	var times []atomic.Int64
 	workers.Resume()
 	switch {
@@ -110,12 +105,11 @@ func (p *Profile) step(s *step, e *Executable, i int, f *frame) time.Duration {
 		s.run(workers, out, in)
 	}
 	now, _ := workers.Imagined()
-	took, after := p.clock()-began, p.read()
+	took, after := int64(time.Since(began)), p.read()
 	wall, busy := took, took+after.busy-before.busy
 	if simulated {
 		calls := now.Minus(imagined)
-		busy = took + calls.Ranges - calls.Caller
-		wall = busy - calls.Ranges + calls.Span
+		busy, wall = calls.Serial+calls.Ranges, calls.Serial+calls.Span
 	}
 	if s.cascade == nil {
 		p.add(s, StepTime{Wall: time.Duration(wall), Busy: time.Duration(busy), Packing: time.Duration(after.packed - before.packed), FLOPs: after.flops - before.flops})

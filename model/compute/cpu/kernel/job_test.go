@@ -147,7 +147,7 @@ func TestFailingJob(t *testing.T) {
 
 // spin uses the processor for so long.
 func spin(d time.Duration) {
-	for end := ThreadTime() + int64(d); ThreadTime() < end; {
+	for end := threadTime() + int64(d); threadTime() < end; {
 	}
 }
 

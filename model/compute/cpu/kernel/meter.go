@@ -26,29 +26,29 @@ type Meter struct {
 // Measure attaches a meter to the pool, or detaches it if m is nil. Only one meter counts at a time; a measured pool is slightly slower.
 func (p *Pool) Measure(m *Meter) { p.meter.Store(m) }
 
-// ThreadTime returns the processor time of the calling thread in nanoseconds. To take differences, a goroutine must be locked to its thread.
-func ThreadTime() int64 { return int64(C.thread_time()) }
+// threadTime returns the processor time of the calling thread in nanoseconds. To take differences, a goroutine must be locked to its thread.
+func threadTime() int64 { return int64(C.thread_time()) }
 
 // measured runs f on a locked thread and returns its processor time, without that of reading the clock.
 func measured(f func()) int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	began := ThreadTime()
+	began := threadTime()
 	f()
 	return since(began)
 }
 
 // since returns the thread's processor time after an earlier reading, without that of reading the clock.
-func since(began int64) int64 { return max(ThreadTime()-began-clockTime(), 0) }
+func since(began int64) int64 { return max(threadTime()-began-clockTime(), 0) }
 
-// clockTime returns the processor time from one reading of ThreadTime to the next: it is a system call.
+// clockTime returns the processor time from one reading of threadTime to the next: it is a system call.
 var clockTime = sync.OnceValue(func() int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	least := int64(math.MaxInt64)
 	for range 100 {
-		began := ThreadTime()
-		least = min(least, ThreadTime()-began)
+		began := threadTime()
+		least = min(least, threadTime()-began)
 	}
 	return least
 })

@@ -60,9 +60,9 @@ func together(threads int, f func(i int) int64) float64 {
 			defer runtime.UnlockOSThread()
 			ready.Done()
 			ready.Wait()
-			began := ThreadTime()
+			began := threadTime()
 			n := f(i)
-			rates[i] = float64(n) / max(time.Duration(ThreadTime()-began).Seconds(), 1e-9)
+			rates[i] = float64(n) / max(time.Duration(threadTime()-began).Seconds(), 1e-9)
 		})
 	}
 	done.Wait()

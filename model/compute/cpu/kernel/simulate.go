@@ -29,7 +29,7 @@ type late struct {
 
 // Imagined has the times of calls on a pool of simulated threads, in nanoseconds.
 type Imagined struct {
-	Caller int64 // processor time of the caller in them, including the clock
+	Serial int64 // processor time of the caller between them
 	Ranges int64 // processor time of their ranges
 	Span   int64 // time that would have passed with one core per thread, if nothing else were computed meanwhile
 	Clock  int64 // time that would have passed since the beginning, with jobs in the background
@@ -37,7 +37,7 @@ type Imagined struct {
 
 // Minus returns the times added since an earlier reading.
 func (t Imagined) Minus(u Imagined) Imagined {
-	return Imagined{t.Caller - u.Caller, t.Ranges - u.Ranges, t.Span - u.Span, t.Clock - u.Clock}
+	return Imagined{t.Serial - u.Serial, t.Ranges - u.Ranges, t.Span - u.Span, t.Clock - u.Clock}
 }
 
 // Simulated returns a pool of that many threads, all of which are simulated on the caller. Ranges are the same as for real threads, but
@@ -62,7 +62,7 @@ func (p *Pool) Imagined() (t Imagined, ok bool) {
 // Resume stops the clock of simulated threads from the last call or reading until now.
 func (p *Pool) Resume() {
 	if p.simulation != nil {
-		p.simulation.read = ThreadTime()
+		p.simulation.read = threadTime()
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *simulation) run(r ranges, t task, caller *turn) {
 	if !s.inside && caller.over() {
 		s.advance()
 		runtime.Gosched()
-		s.read = ThreadTime()
+		s.read = threadTime()
 	}
 	if r.chunks == 1 {
 		t.do(0, r.n)
@@ -91,7 +91,6 @@ func (s *simulation) run(r ranges, t task, caller *turn) {
 	var took []int64
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	called := ThreadTime()
 	for i := range r.chunks {
 		d := measured(func() { t.do(r.at(i), r.at(i+1)) })
 		s.alone[first(s.alone)] += d
@@ -111,8 +110,7 @@ func (s *simulation) run(r ranges, t task, caller *turn) {
 	if s.begun != nil {
 		s.begun.calls = append(s.begun.calls, took)
 	}
-	s.read, s.times.Clock = ThreadTime(), ends
-	s.times.Caller += s.read - called
+	s.read, s.times.Clock = threadTime(), ends
 }
 
 // first returns the thread that is free first.
@@ -121,7 +119,8 @@ func first(free []int64) int { return slices.Index(free, slices.Min(free)) }
 // advance adds the caller's time since the last call to the clock, or to the job that is being recorded, and lets the other threads compute jobs meanwhile.
 func (s *simulation) advance() {
 	passed := since(s.read)
-	s.read = ThreadTime()
+	s.read = threadTime()
+	s.times.Serial += passed
 	if s.begun != nil {
 		s.begun.calls = append(s.begun.calls, []int64{passed})
 		return

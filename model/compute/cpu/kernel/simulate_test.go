@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -26,7 +27,7 @@ func TestImaginedThreadsComputeTheSame(t *testing.T) {
 		}
 		real.Close()
 		times, ok := imagined.Imagined()
-		if !ok || times.Span <= 0 || times.Span > times.Ranges || times.Span*int64(threads) < times.Ranges || times.Caller < times.Ranges {
+		if !ok || times.Span <= 0 || times.Span > times.Ranges || times.Span*int64(threads) < times.Ranges || times.Serial <= 0 {
 			t.Errorf("%d threads: %+v (%v)", threads, times, ok)
 		}
 	}
@@ -51,5 +52,16 @@ func TestImaginedThreadsNestAndPanic(t *testing.T) {
 	p.Run(12, 1, func(lo, hi int) { p.Run(hi-lo, 1, func(lo, hi int) { n += hi - lo }) })
 	if n != 12 {
 		t.Errorf("%d of 12 indices were visited", n)
+	}
+}
+
+// TestMeasuredWithoutTheClock checks that reading the clock is no part of a measured time.
+func TestMeasuredWithoutTheClock(t *testing.T) {
+	least := int64(math.MaxInt64)
+	for range 1000 {
+		least = min(least, measured(func() {}))
+	}
+	if clock := clockTime(); clock <= 0 || 2*least > clock {
+		t.Errorf("nothing takes %d ns, and reading the clock %d ns", least, clock)
 	}
 }
