@@ -113,6 +113,7 @@ func TestCommandLine(t *testing.T) {
 		{"bench all", 2, `usage: <what> "all" is not one of train, decode, data` + fmt.Sprintf(list, "bench")},
 		{"bench decode --preset huge", 2, `usage: --preset "huge" is not one of tiny, small, paper` + fmt.Sprintf(list, "bench")},
 		{"bench train --seconds -1", 2, "seconds: -1 is out of range; choose more than 0 and at most 86,400 seconds"},
+		{"bench decode --precision bf16", 2, "precision: bf16 is for training steps; images are decoded in float32, or tf32 on a GPU"},
 		{"bench decode --seconds NaN --profile -3", 2, "profile: -3 is negative; seconds: NaN is out of range; choose more than 0 and at most 86,400 seconds"},
 		{"bench data --seconds Inf", 2, "seconds: +Inf is out of range; choose more than 0 and at most 86,400 seconds"},
 		{"sweep --engine abacus --dry paper", 2, engines + fmt.Sprintf(list, "sweep")},

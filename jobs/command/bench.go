@@ -56,6 +56,9 @@ func (c *benchCommand) Run(ctx context.Context, env environment) error {
 	if c.Profile < 0 {
 		bad["profile"] = fmt.Sprintf("%d is negative", c.Profile)
 	}
+	if c.What == "decode" && (c.Precision == model.BF16 || c.Precision == model.BF16x3) {
+		bad["precision"] = c.Precision + " is for training steps; images are decoded in float32, or tf32 on a GPU"
+	}
 	if why := c.whyNotSimulated(); why != "" {
 		bad["simulate"] = why
 	}
