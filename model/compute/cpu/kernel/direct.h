@@ -220,6 +220,9 @@ void convolve_few(const minimal *q, const minimal_class *w, const extent *e, con
 int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p);
 void minimal_correlate(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room);
 
+// add_copies adds elements [lo, hi) of n copies, which are size floats apart, to y.
+void add_copies(float *y, const float *copies, int64_t n, int64_t size, int64_t lo, int64_t hi);
+
 // pack_few packs B by columns, each run padded with zeros to a multiple of a vector; the runs' b and n count floats of a column.
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column);
 

@@ -3,6 +3,8 @@ package kernel
 /*
 #cgo noescape minimal_correlate
 #cgo nocallback minimal_correlate
+#cgo noescape add_copies
+#cgo nocallback add_copies
 #cgo noescape gradient_floats
 #cgo nocallback gradient_floats
 #include "direct.h"
@@ -161,11 +163,7 @@ func (w *gradient) time(s gradientSplit, threads int) float64 {
 
 func (t *gradientTask) do(lo, hi int) {
 	if t.joining {
-		for p := range t.parts - 1 {
-			for i, v := range t.copies[p*t.size+lo : p*t.size+hi] {
-				t.y[lo+i] += v
-			}
-		}
+		C.add_copies(floats(t.y), floats(t.copies), C.int64_t(t.parts-1), C.int64_t(t.size), C.int64_t(lo), C.int64_t(hi))
 		return
 	}
 	for u := lo; u < hi; u++ {

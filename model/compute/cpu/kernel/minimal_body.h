@@ -820,6 +820,24 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 	}
 }
 
+static void ISA(add_copies)(float *y, const float *copies, int64_t n, int64_t size, int64_t lo, int64_t hi)
+{
+	int64_t i = lo;
+	for (; i + 4 * VL <= hi; i += 4 * VL) {
+		vf sum[4];
+		UNROLL for (int u = 0; u < 4; u++)
+			sum[u] = FLOATS(y + i + u * VL);
+		for (const float *from = copies + i; from < copies + n * size; from += size)
+			UNROLL for (int u = 0; u < 4; u++)
+				sum[u] += FLOATS(from + u * VL);
+		UNROLL for (int u = 0; u < 4; u++)
+			*(vf *)(y + i + u * VL) = sum[u];
+	}
+	for (; i < hi; i++)
+		for (int64_t p = 0; p < n; p++)
+			y[i] += copies[p * size + i];
+}
+
 #undef POINTS_OF
 #undef FACTORS_FOR
 #undef GROUP

@@ -54,6 +54,7 @@ typedef struct {
 	void (*pack_minimal)(const minimal *, const minimal_class *, const product *, const float *, float *, int64_t, int64_t, int64_t, float *);
 	int64_t (*gradient_floats)(const minimal_gradient *, const gradient_part *);
 	void (*minimal_correlate)(const minimal_gradient *, const gradient_part *, const float *, const float *, float *, float *);
+	void (*add_copies)(float *, const float *, int64_t, int64_t, int64_t, int64_t);
 } kernels;
 
 #define BODY "product_body.h"
@@ -224,6 +225,11 @@ int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p) { ret
 void minimal_correlate(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
 {
 	set->minimal_correlate(q, p, x, v, y, room);
+}
+
+void add_copies(float *y, const float *copies, int64_t n, int64_t size, int64_t lo, int64_t hi)
+{
+	set->add_copies(y, copies, n, size, lo, hi);
 }
 
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column) { set->pack_few(q, w, b, to, column); }

@@ -676,7 +676,7 @@ static const kernels ISA(set) = {
 	ROWS, COLS, VL, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots), ISA(convolve_windows),
 	ISA(pack_panels), ISA(half_pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_floats), ISA(correlates_in_place), ISA(correlate_join), ISA(half_pack_rows), ISA(half_pack_cols),
 	ISA(half_block_cols), ISA(half_block_rows), ISA(correlate_tiled), ISA(tiled_floats),
-	ISA(stage_planes), ISA(convolve_minimal), ISA(convolve_few), ISA(pack_minimal), ISA(gradient_floats), ISA(minimal_correlate),
+	ISA(stage_planes), ISA(convolve_minimal), ISA(convolve_few), ISA(pack_minimal), ISA(gradient_floats), ISA(minimal_correlate), ISA(add_copies),
 };
 
 #undef ROWS
