@@ -1,5 +1,5 @@
 // The playground's worker: holds one model and, once loaded, the probe. It decodes and reads images on request, the most urgent lane first. A
-// request replaces the previous one in its lane, which gets an error as its reply; a request without jobs only cancels it.
+// request replaces the previous one in its lane, which gets an error as its reply; without jobs, it does only that.
 
 const LANES = ['held', 'atlas', 'strip', 'rest', 'palette', 'beside', 'aside', 'pad', 'many', 'bench']; // most urgent first; other lanes come last
 const TURN = 8; // ms of work before checking for new messages
