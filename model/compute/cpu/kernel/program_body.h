@@ -543,17 +543,10 @@ static void ISA(join_parts)(int64_t kind, const float *x, float *y, int64_t part
 		const float *from = x + lo / inner * parts * inner + c;
 		n = rest < ISA(REDUCE_COLUMNS) ? rest : ISA(REDUCE_COLUMNS);
 		for (int64_t j = 0; j < n; j++)
-			acc[j] = from[j];
-		for (int64_t s = 1; s < parts; s++) {
-			int64_t j = 0;
-			from += inner;
-			for (; j + VL <= n; j += VL)
-				ISA(join_doubles)(kind, acc + j, ISA(load)(from + j));
-			for (; j < n; j++)
-				acc[j] = ISA(join1)(kind, acc[j], from[j]);
-		}
-		for (int64_t j = 0; j < n; j++)
-			y[lo + j] = (float)acc[j];
+			acc[j] = ISA(neutral)(kind);
+		for (int64_t s = 0; s < parts; s++)
+			ISA(fold_rows)(kind, from + s * inner, 1, inner, n, acc);
+		ISA(give)(acc, y + lo, n, kind);
 	}
 }
 
