@@ -16,6 +16,7 @@ import (
 type division struct {
 	op      kernel.Divisible
 	parts   int
+	kernel  int    // bytes of a convolution's kernel
 	flops   int64  // additions and multiplications of a convolution
 	divided []bool // by operand: a part reads only its part of the operand; otherwise it reads all of it
 }
@@ -51,8 +52,9 @@ func (s *step) bytes() int {
 const (
 	cascadeCache  = 256 << 10 // bytes of the results and operands that a thread computes at a time: half of a small L2 cache
 	cascadeKernel = 256 << 10 // bytes of a convolution's kernel, which is read again for each unit of parts
+	cascadeLarge  = 1 << 20   // the same if threads share the parts evenly and each has fewer than cascadeUnits
 	cascadeRatio  = 6         // between the largest and the smallest number of parts of the links that fit in the cache
-	cascadeUnits  = 4         // smallest number of units for each thread
+	cascadeUnits  = 4         // smallest number of units for each thread that does not have as many parts as the others
 	cascadeAhead  = 24        // steps between two links
 	cascadeSmall  = 4 << 10   // bytes of a part up to which a step fits in the cache anyway
 )
@@ -188,22 +190,28 @@ func (b *cascadeBuilder) admits(s *step) bool {
 	if d == nil || d.parts != b.cascade.parts {
 		return false
 	}
+	most, kernel := d.parts/(b.threads*cascadeUnits), cascadeKernel
+	if most == 0 && d.parts%b.threads == 0 {
+		most, kernel = 1, cascadeLarge
+	}
+	if most == 0 || d.kernel > kernel {
+		return false
+	}
 	for i, n := range s.in {
 		if b.written[n] && !d.divided[i] {
 			return false
 		}
 	}
-	least, most := d.parts, 1
+	least, largest := d.parts, 1
 	for _, l := range append([]*step{s}, b.cascade.links...) {
 		if bytes := l.bytes(); bytes > cascadeSmall || l.nodes[0].op == backends.OpTypeConvGeneral {
 			fit := min(max(cascadeCache/bytes, 1), d.parts)
-			least, most = min(least, fit), max(most, fit)
+			least, largest = min(least, fit), max(largest, fit)
 		}
 	}
-	unit := min(least, d.parts/(b.threads*cascadeUnits))
-	if most > cascadeRatio*least || unit == 0 {
+	if largest > cascadeRatio*least {
 		return false
 	}
-	b.cascade.unit = unit
+	b.cascade.unit = min(least, most)
 	return true
 }

@@ -53,9 +53,22 @@ func TestCascadeOfLayers(t *testing.T) {
 	if product := slices.Index(work(e), "DotGeneral"); product < 0 || product > at {
 		t.Errorf("the product of step %d is computed after the cascade of step %d, which needs it", product, at)
 	}
-	few := build(t, engineOf(t, "8"), params, func(in []*Node) []*Node { return []*Node{normed(Convolve(in[0], in[1]).PadSame().Done())} })
-	if count, _ := cascades(few); count != 0 {
-		t.Errorf("8 threads share 16 images in a cascade: %v", work(few))
+}
+
+// TestCascadeOfFewParts has as many images as all threads can compute at the same time, or not, and kernels of several sizes.
+func TestCascadeOfFewParts(t *testing.T) {
+	withCascades(t, 1)
+	for _, of := range []struct {
+		threads    string
+		n, c, want int // images, channels and cascades
+	}{{"4", 16, 8, 1}, {"8", 16, 8, 1}, {"16", 16, 8, 1}, {"12", 16, 8, 0}, {"12", 24, 8, 1}, {"12", 48, 8, 1}, {"12", 50, 8, 1}, {"16", 1, 8, 0},
+		{"4", 16, 96, 0}, {"8", 16, 96, 1}, {"8", 16, 192, 0}} { // kernels of 2.25, 324 and 1,296 KiB
+		e := build(t, engineOf(t, of.threads), []shapes.Shape{f32(of.n, 8, 8, of.c), f32(3, 3, of.c, of.c)}, func(in []*Node) []*Node {
+			return []*Node{Exp(Convolve(in[0], in[1]).PadSame().Done())}
+		})
+		if count, _ := cascades(e); count != of.want {
+			t.Errorf("%s threads have %d cascades of %d images with %d channels, want %d", of.threads, count, of.n, of.c, of.want)
+		}
 	}
 }
 
@@ -159,8 +172,9 @@ func drawNetwork(t *rapid.T) (n int, fn func(x, kernel, bias *Node) []*Node) {
 
 // TestCascadesChangeNothing compares random networks with and without cascades, which may only change the order of sums, with and without a donated input.
 func TestCascadesChangeNothing(t *testing.T) {
-	b, found := engine(t), 0
+	engines, found := []backends.Backend{engineOf(t, "2"), engineOf(t, "8")}, 0
 	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SampledFrom(engines).Draw(t, "engine")
 		n, fn := drawNetwork(t)
 		donate := rapid.Bool().Draw(t, "donate")
 		params := []shapes.Shape{f32(n, 8, 8, 8), f32(3, 3, 8, 8), f32(1, 1, 1, 8)}

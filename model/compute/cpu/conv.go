@@ -95,10 +95,10 @@ func (c *conv) spec(n *node, stored kernel.Stored) (spec kernel.ConvSpec, kern *
 // divide returns how the convolution can be computed image by image, or nil.
 func (c *conv) divide(n *node, plan *kernel.Conv) *division {
 	size, flops, ok := plan.Whole()
-	if !ok || size*4 > cascadeKernel || c.batch < 2 || c.in.first*c.inputBatch != n.in[0].shape.Size() || c.out.first*c.batch != n.shape.Size() {
+	if !ok || c.batch < 2 || c.in.first*c.inputBatch != n.in[0].shape.Size() || c.out.first*c.batch != n.shape.Size() {
 		return nil
 	}
-	return &division{op: plan, parts: c.batch, flops: int64(flops), divided: []bool{true, false}}
+	return &division{op: plan, parts: c.batch, kernel: 4 * size, flops: int64(flops), divided: []bool{true, false}}
 }
 
 // reversed returns the operand of a reversal of a kernel's spatial axes, which the gradient for a convolution's input has, and the

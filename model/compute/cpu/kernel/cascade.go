@@ -101,13 +101,18 @@ func (w *programTask) part(lo, hi, of int) {
 	w.call(lo*rows, lo*size, hi*size)
 }
 
-// Whole returns the number of floats of the kernel, and of additions and multiplications, if the convolution can be computed image by image.
+// Whole returns the number of floats of the kernel, and of additions and multiplications, if the convolution can be computed image by image in about the same time.
 func (c *Conv) Whole() (kernel, flops int, ok bool) {
-	if c.direct == nil {
+	switch {
+	case c.minimal != nil && !c.minimal.heavy():
+		flops = c.minimal.flops
+	case c.minimal == nil && c.direct != nil:
+		flops = c.direct.flops
+	default:
 		return 0, 0, false
 	}
 	s := &c.spec
-	return s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels, c.direct.flops, true
+	return s.Kernel[0] * s.Kernel[1] * s.InChannels * s.OutChannels, flops, true
 }
 
 // begin readies the convolution to be computed in parts of its batch.

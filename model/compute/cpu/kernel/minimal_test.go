@@ -337,11 +337,37 @@ func compareErrors(t *testing.T, p *Pool, s ConvSpec, limit float64) {
 func TestConvMinimalInParts(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
-	c, err := PlanConv(nhwc(7, 16, 32, 32, 4, 2, 1))
+	for _, tile := range []int{2, 4} {
+		t.Run(fmt.Sprint("tiles of ", tile), func(t *testing.T) {
+			forTiles(t, tile)
+			forMinimal(t, func(t *testing.T, o Operands) {
+				s := nhwc(7, 32, 32, 32, 4, 2, 1)
+				s.Operands = o
+				checkInParts(t, p, s)
+				if o == Halves {
+					s.Stored = Stored{true, true}
+					checkInParts(t, p, s)
+				}
+			})
+		})
+	}
+}
+
+func checkInParts(t *testing.T, p *Pool, s ConvSpec) {
+	t.Helper()
+	c, err := PlanConv(s)
 	if err != nil || c.minimal == nil {
 		t.Fatalf("not computed by minimal filtering: %v", err)
 	}
+	if _, flops, ok := c.Whole(); !ok || flops != 2*7*16*16*32*16*32 {
+		t.Errorf("images can be computed one by one: %v, with %d operations", ok, flops)
+	}
 	x, w, whole, parts := random(1, c.reach[0]), random(2, c.reach[1]), make([]float32, c.reach[2]), make([]float32, c.reach[2])
+	if s.Operands == Halves {
+		toHalf(x)
+		toHalf(w)
+	}
+	x, w = s.Stored.store(0, x), s.Stored.store(1, w)
 	c.Run(p, x, w, whole)
 	NewCascade([]Divisible{c}, 7, 2).Run(p, [][][]byte{{bytesOf(parts)}}, [][][]byte{{bytesOf(x), bytesOf(w)}}, nil)
 	for i, v := range whole {
