@@ -52,9 +52,9 @@ func (s *step) bytes() int {
 const (
 	cascadeCache  = 256 << 10 // bytes of the results and operands that a thread computes at a time: half of a small L2 cache
 	cascadeKernel = 256 << 10 // bytes of a convolution's kernel, which is read again for each unit of parts
-	cascadeLarge  = 1 << 20   // the same if threads share the parts evenly and each has fewer than cascadeUnits
+	cascadeLarge  = 1 << 20   // the same if each thread has the same number of parts, fewer than cascadeUnits
 	cascadeRatio  = 6         // between the largest and the smallest number of parts of the links that fit in the cache
-	cascadeUnits  = 4         // smallest number of units for each thread that does not have as many parts as the others
+	cascadeUnits  = 4         // smallest number of units for each thread, unless all have the same number of parts
 	cascadeAhead  = 24        // steps between two links
 	cascadeSmall  = 4 << 10   // bytes of a part up to which a step fits in the cache anyway
 )

@@ -104,7 +104,7 @@ func (w *programTask) part(lo, hi, of int) {
 // Whole returns the number of floats of the kernel, and of additions and multiplications, if the convolution can be computed image by image in about the same time.
 func (c *Conv) Whole() (kernel, flops int, ok bool) {
 	switch {
-	case c.minimal != nil && !c.minimal.heavy():
+	case c.minimal != nil && !c.minimal.few:
 		flops = c.minimal.flops
 	case c.minimal == nil && c.direct != nil:
 		flops = c.direct.flops

@@ -86,6 +86,9 @@ func TestTilesInPlace(t *testing.T) {
 				if got := c.minimal != nil && c.minimal.few; got != (of.want && adjacent) {
 					t.Errorf("%d images of %d × %d, %d output channels, adjacent %v: read in place %v", of.batch, of.size, of.size, of.out, adjacent, got)
 				}
+				if _, _, ok := c.Whole(); ok && c.minimal != nil && c.minimal.few {
+					t.Errorf("%d images of %d × %d would be computed one by one, and not read the kernel in place", of.batch, of.size, of.size)
+				}
 			}
 		}
 	})
