@@ -60,14 +60,20 @@ func TestCascadeOfFewParts(t *testing.T) {
 	withCascades(t, 1)
 	for _, of := range []struct {
 		threads    string
-		n, c, want int // images, channels and cascades
-	}{{"4", 16, 8, 1}, {"8", 16, 8, 1}, {"16", 16, 8, 1}, {"12", 16, 8, 0}, {"12", 24, 8, 1}, {"12", 48, 8, 1}, {"12", 50, 8, 1}, {"16", 1, 8, 0},
+		n, c, want int // images, channels, and images of a unit of the cascade, or 0 if there is none
+	}{{"2", 16, 8, 2}, {"4", 16, 8, 1}, {"8", 16, 8, 1}, {"16", 16, 8, 1}, {"12", 16, 8, 0}, {"12", 24, 8, 1}, {"12", 50, 8, 1}, {"12", 100, 8, 2}, {"16", 1, 8, 0},
 		{"4", 16, 96, 0}, {"8", 16, 96, 1}, {"8", 16, 192, 0}} { // kernels of 2.25, 324 and 1,296 KiB
 		e := build(t, engineOf(t, of.threads), []shapes.Shape{f32(of.n, 8, 8, of.c), f32(3, 3, of.c, of.c)}, func(in []*Node) []*Node {
 			return []*Node{Exp(Convolve(in[0], in[1]).PadSame().Done())}
 		})
-		if count, _ := cascades(e); count != of.want {
-			t.Errorf("%s threads have %d cascades of %d images with %d channels, want %d", of.threads, count, of.n, of.c, of.want)
+		got := 0
+		for _, s := range e.steps {
+			if s.cascade != nil {
+				got = s.cascade.unit
+			}
+		}
+		if got != of.want {
+			t.Errorf("%s threads compute %d of %d images with %d channels at a time, want %d", of.threads, got, of.n, of.c, of.want)
 		}
 	}
 }
