@@ -190,11 +190,8 @@ func (b *cascadeBuilder) admits(s *step) bool {
 	if d == nil || d.parts != b.cascade.parts {
 		return false
 	}
-	most, kernel := d.parts/(b.threads*cascadeUnits), cascadeKernel
-	if most == 0 && d.parts%b.threads == 0 {
-		most, kernel = 1, cascadeLarge
-	}
-	if most == 0 || d.kernel > kernel {
+	unit, kernel := b.limits()
+	if unit == 0 || d.kernel > kernel {
 		return false
 	}
 	for i, n := range s.in {
@@ -202,16 +199,25 @@ func (b *cascadeBuilder) admits(s *step) bool {
 			return false
 		}
 	}
-	least, largest := d.parts, 1
+	least, most := d.parts, 1
 	for _, l := range append([]*step{s}, b.cascade.links...) {
 		if bytes := l.bytes(); bytes > cascadeSmall || l.nodes[0].op == backends.OpTypeConvGeneral {
 			fit := min(max(cascadeCache/bytes, 1), d.parts)
-			least, largest = min(least, fit), max(largest, fit)
+			least, most = min(least, fit), max(most, fit)
 		}
 	}
-	if largest > cascadeRatio*least {
+	if most > cascadeRatio*least {
 		return false
 	}
-	b.cascade.unit = min(least, most)
+	b.cascade.unit = min(unit, least)
 	return true
+}
+
+// limits returns the largest number of parts of a unit with which threads finish at about the same time, or 0 if there is none, and the largest kernel.
+func (b *cascadeBuilder) limits() (unit, kernel int) {
+	parts := b.cascade.parts
+	if unit = parts / (b.threads * cascadeUnits); unit == 0 && parts%b.threads == 0 {
+		return 1, cascadeLarge
+	}
+	return unit, cascadeKernel
 }
