@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,7 +51,10 @@ func Cores() int { return cores }
 func Spare() { runtime.GOMAXPROCS(cores + 1) }
 
 // turn records when a computing goroutine last yielded, as time since the program started.
-type turn struct{ at atomic.Int64 }
+type turn struct {
+	at   atomic.Int64
+	lane int // in which it prefers ranges
+}
 
 // slice is how long a goroutine computes before it yields. After 10 ms, Go's scheduler would preempt it, and again every 20 µs while it is
 // in C: with a signal and by taking away its processor, using time of the compute cores. This took a tenth of the training time.
@@ -83,8 +87,8 @@ func NewPool(threads int) *Pool {
 	}
 	p := newPool(threads, callTickets, &scratches{})
 	p.behind = newPool(threads, jobTickets, p.scratch)
-	for range threads - 1 {
-		go p.help()
+	for i := range threads - 1 {
+		go p.help(i + 1)
 	}
 	return p
 }
@@ -144,9 +148,9 @@ func (f funcTask) do(lo, hi int) { f(lo, hi) }
 type work struct {
 	task     task
 	ranges   ranges
-	next     atomic.Int64 // the first chunk that is not taken
-	done     atomic.Int64 // chunks that have ended
-	holders  atomic.Int64 // goroutines and tickets that still point here
+	taken    []atomic.Bool // which ranges a thread has taken
+	done     atomic.Int64  // chunks that have ended
+	holders  atomic.Int64  // goroutines and tickets that still point here
 	failure  atomic.Pointer[failure]
 	finished chan struct{}
 }
@@ -187,23 +191,26 @@ func (p *Pool) chunks(n, grain, perThread int) int {
 	return chunks
 }
 
-// ranges divides [0, n). Ranges get smaller in rounds, each with as many ranges as there are threads, so that threads that start at
-// different times, or compute at different speeds, end almost together. If the last would have fewer than grain indices, all are equal.
+// ranges divides [0, n) into lanes, one for each thread, and lanes into ranges that get smaller in rounds. Threads take ranges in order of rounds, so that
+// those that start at different times, or compute at different speeds, end almost together; in each round they prefer their own lane, since its indices are
+// likely to be in their core's caches: of steps on the same arrays, or of those that read each other's results. Range i is of lane i modulo threads. If the
+// smallest ranges would have fewer than grain indices, all are equal.
 type ranges struct{ n, chunks, grain, threads int }
 
-// at returns the start of range i.
-func (r ranges) at(i int) int {
-	all := r.weight(r.chunks)
-	if r.n < all*max(r.grain, 1) {
-		return r.n * i / r.chunks
-	}
-	return r.n * r.weight(i) / all
-}
+// rounds returns the number of rounds: the last may have fewer ranges than there are lanes.
+func (r ranges) rounds() int { return (r.chunks + r.threads - 1) / r.threads }
 
-// weight returns the total weight of the first i ranges: those of the last round weigh 1, those of the round before 2, and so on.
-func (r ranges) weight(i int) int {
-	rounds, full := (r.chunks+r.threads-1)/r.threads, i/r.threads
-	return r.threads*full*(2*rounds-full+1)/2 + i%r.threads*(rounds-full)
+// at returns the start and the end of range i.
+func (r ranges) at(i int) (lo, hi int) {
+	rounds, lanes := r.rounds(), min(r.threads, r.chunks)
+	last := r.chunks - (rounds-1)*r.threads                            // lanes that have a range of the last round, whose weight is 1
+	sum := func(k int) int { return k*rounds - k*(k-1)/2 }             // weight of a lane's first k ranges
+	until := func(l int) int { return l*sum(rounds) - max(l-last, 0) } // weight of the first l lanes
+	if r.n < until(lanes)*max(r.grain, 1) {
+		sum = func(k int) int { return k }
+	}
+	lane, round, all := i%r.threads, i/r.threads, until(lanes)
+	return r.n * (until(lane) + sum(round)) / all, r.n * (until(lane) + sum(round+1)) / all
 }
 
 // rounds returns the assumed time of a call of equal ranges, in that of one range. Threads do not progress equally, so it is a part of a range longer.
@@ -250,7 +257,8 @@ func (p *Pool) runRanges(r ranges, t task) {
 func (p *Pool) work(r ranges, t task) *work {
 	w := p.works.Get().(*work)
 	w.task, w.ranges = t, r
-	w.next.Store(0)
+	w.taken = slices.Grow(w.taken[:0], r.chunks)[:r.chunks]
+	clear(w.taken)
 	w.done.Store(0)
 	w.holders.Store(1)
 	return w
@@ -288,14 +296,14 @@ func (p *Pool) release(w *work) {
 }
 
 // help is the loop of a worker: take a ticket and compute chunks of it until none is left.
-func (p *Pool) help() {
+func (p *Pool) help(lane int) {
 	closed := false
 	defer func() {
 		if !closed { // a task ended this goroutine
-			go p.help()
+			go p.help(lane)
 		}
 	}()
-	var t turn
+	t := turn{lane: lane}
 	for w := p.ticket(); w != nil; w = p.ticket() {
 		p.assist(w, &t)
 	}
@@ -340,14 +348,29 @@ func (w *work) help(t *turn, m *Meter) {
 	if m != nil {
 		since = time.Now()
 	}
-	for {
-		i := int(w.next.Add(1)) - 1
-		if i >= w.ranges.chunks {
-			return
+	for round := 0; round < w.ranges.rounds(); {
+		i, ok := w.take(round, t.lane)
+		if !ok {
+			round++
+			continue
 		}
-		w.chunk(w.ranges.at(i), w.ranges.at(i+1), m, &since)
+		lo, hi := w.ranges.at(i)
+		w.chunk(lo, hi, m, &since)
 		t.giveWay()
 	}
+}
+
+// take returns a range of a round that no thread has taken, the one in the lane if possible.
+func (w *work) take(round, lane int) (i int, ok bool) {
+	first := round * w.ranges.threads
+	n := min(w.ranges.threads, w.ranges.chunks-first)
+	for k := range n {
+		i := first + (lane+k)%n
+		if !w.taken[i].Load() && w.taken[i].CompareAndSwap(false, true) {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // errExit is the failure of a task that ended its goroutine, as FailNow of package testing does.

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,25 +42,68 @@ func TestRunCoversEveryIndexOnce(t *testing.T) {
 	}
 }
 
-// TestRanges checks that ranges follow each other without a gap, none is smaller than the grain, and those that get smaller do so in rounds.
+// TestRanges checks that lanes and their ranges follow each other without a gap, none is smaller than the grain, and each is at least as large as
+// those of the next round.
 func TestRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := Pool{threads: rapid.IntRange(1, 40).Draw(t, "threads")}
+		p := Pool{threads: rapid.IntRange(1, 80).Draw(t, "threads")}
 		n, grain := rapid.IntRange(1, 5000).Draw(t, "n"), rapid.IntRange(0, 200).Draw(t, "grain")
 		r := ranges{n, p.Chunks(n, grain), grain, p.threads}
-		if r.at(0) != 0 || r.at(r.chunks) != n || r.chunks > r.threads && r.chunks%r.threads != 0 {
-			t.Fatalf("%+v covers [%d, %d)", r, r.at(0), r.at(r.chunks))
+		if r.chunks > r.threads && r.chunks%r.threads != 0 {
+			t.Fatalf("%+v", r)
 		}
-		for i := range r.chunks {
-			size := r.at(i+1) - r.at(i)
-			if size < min(max(grain, 1), n) {
-				t.Fatalf("%+v: range %d has %d indices", r, i, size)
+		if rapid.Bool().Draw(t, "any number") {
+			r.chunks, r.grain = rapid.IntRange(1, n).Draw(t, "chunks"), 1
+		}
+		next, smallest := 0, n
+		for lane := range min(r.threads, r.chunks) {
+			before := n
+			for i := lane; i < r.chunks; i += r.threads {
+				lo, hi := r.at(i)
+				if lo != next || hi-lo > before+1 {
+					t.Fatalf("%+v: range %d is [%d, %d), the one before it ends at %d and has %d indices", r, i, lo, hi, next, before)
+				}
+				next, before, smallest = hi, hi-lo, min(smallest, hi-lo)
 			}
-			if next := i + r.threads; next < r.chunks && size+1 < r.at(next+1)-r.at(next) {
-				t.Fatalf("%+v: range %d has %d indices, that of the next round %d", r, i, size, r.at(next+1)-r.at(next))
-			}
+		}
+		if next != n || smallest < min(max(r.grain, 1), n) {
+			t.Fatalf("%+v covers [0, %d), and the smallest range has %d indices", r, next, smallest)
 		}
 	})
+}
+
+// TestTakingRanges checks that threads that take turns keep to their lanes, and that one takes a range of another lane before its own next, smaller one.
+func TestTakingRanges(t *testing.T) {
+	p := newPool(3, callTickets, &scratches{}) // without workers
+	var took []int
+	help := func(w *work, lane, most int) {
+		for round := 0; round < w.ranges.rounds() && most > 0; {
+			i, ok := w.take(round, lane)
+			if !ok {
+				round++
+				continue
+			}
+			took, most = append(took, i), most-1
+		}
+	}
+	w := p.work(ranges{120, 8, 1, 3}, nil)
+	for range 2 {
+		for lane := range 3 {
+			help(w, lane, 1)
+		}
+	}
+	help(w, 2, 9)
+	if want := []int{0, 1, 2, 3, 4, 5, 6, 7}; !slices.Equal(took, want) {
+		t.Errorf("three threads in turn took %v, want %v", took, want)
+	}
+	took = nil
+	w = p.work(ranges{120, 8, 1, 3}, nil)
+	help(w, 1, 4)
+	help(w, 2, 1)
+	help(w, 0, 9)
+	if want := []int{1, 2, 0, 4, 5, 3, 6, 7}; !slices.Equal(took, want) {
+		t.Errorf("one thread before two others took %v, want %v", took, want)
+	}
 }
 
 // TestEvenDivisions checks that panels are divided into groups whose sizes differ by at most one, and that no number of groups from half to

@@ -79,7 +79,7 @@ func (s *simulation) run(r ranges, t task, caller *turn) {
 	}
 	if s.inside {
 		for i := range r.chunks {
-			t.do(r.at(i), r.at(i+1))
+			t.do(r.at(i))
 		}
 		return
 	}
@@ -88,15 +88,13 @@ func (s *simulation) run(r ranges, t task, caller *turn) {
 	clear(s.alone)
 	s.advance()
 	began, ends := s.times.Clock, s.times.Clock
-	var took []int64
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for i := range r.chunks {
-		d := measured(func() { t.do(r.at(i), r.at(i+1)) })
+	took := measure(r, t)
+	for _, d := range took {
 		s.alone[first(s.alone)] += d
 		s.times.Ranges += d
 		if s.begun != nil {
-			took = append(took, d)
 			continue
 		}
 		for j := range s.free {
@@ -111,6 +109,17 @@ func (s *simulation) run(r ranges, t task, caller *turn) {
 		s.begun.calls = append(s.begun.calls, took)
 	}
 	s.read, s.times.Clock = threadTime(), ends
+}
+
+// measure computes the ranges of a call, each lane's after each other as a thread does, and returns their times.
+func measure(r ranges, t task) []int64 {
+	took := make([]int64, r.chunks)
+	for lane := range min(r.threads, r.chunks) {
+		for i := lane; i < r.chunks; i += r.threads {
+			took[i] = measured(func() { t.do(r.at(i)) })
+		}
+	}
+	return took
 }
 
 // first returns the thread that is free first.
