@@ -42,8 +42,8 @@ func TestRunCoversEveryIndexOnce(t *testing.T) {
 	}
 }
 
-// TestRanges checks that lanes and their ranges follow each other without a gap, none is smaller than the grain, and each is at least as large as
-// those of the next round.
+// TestRanges checks that lanes and their ranges follow each other without a gap, none is smaller than the grain, and they get smaller in rounds if they are
+// large enough.
 func TestRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Pool{threads: rapid.IntRange(1, 80).Draw(t, "threads")}
@@ -65,6 +65,12 @@ func TestRanges(t *testing.T) {
 				}
 				next, before, smallest = hi, hi-lo, min(smallest, hi-lo)
 			}
+		}
+		rounds := r.rounds()
+		lo, hi := r.at(0)
+		from, to := r.at((rounds - 1) * r.threads) // the last range of the same lane
+		if r.threads*rounds*(rounds+1)/2*max(r.grain, 1) <= n && hi-lo < rounds*(to-from-1) {
+			t.Fatalf("%+v: the first range has %d indices, the last of its lane %d", r, hi-lo, to-from)
 		}
 		if next != n || smallest < min(max(r.grain, 1), n) {
 			t.Fatalf("%+v covers [0, %d), and the smallest range has %d indices", r, next, smallest)
