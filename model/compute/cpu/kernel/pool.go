@@ -50,10 +50,10 @@ func Cores() int { return cores }
 // C, it must wait for another one.
 func Spare() { runtime.GOMAXPROCS(cores + 1) }
 
-// turn records when a computing goroutine last yielded, as time since the program started.
+// turn is the state of a computing goroutine.
 type turn struct {
-	at   atomic.Int64
-	lane int // in which it prefers ranges
+	at   atomic.Int64 // when it last yielded, as time since the program started
+	lane int          // whose ranges it prefers
 }
 
 // slice is how long a goroutine computes before it yields. After 10 ms, Go's scheduler would preempt it, and again every 20 µs while it is
@@ -348,11 +348,10 @@ func (w *work) help(t *turn, m *Meter) {
 	if m != nil {
 		since = time.Now()
 	}
-	for round := 0; round < w.ranges.rounds(); {
-		i, ok := w.take(round, t.lane)
+	for round := 0; ; {
+		i, ok := w.take(&round, t.lane)
 		if !ok {
-			round++
-			continue
+			return
 		}
 		lo, hi := w.ranges.at(i)
 		w.chunk(lo, hi, m, &since)
@@ -360,14 +359,17 @@ func (w *work) help(t *turn, m *Meter) {
 	}
 }
 
-// take returns a range of a round that no thread has taken, the one in the lane if possible.
-func (w *work) take(round, lane int) (i int, ok bool) {
-	first := round * w.ranges.threads
-	n := min(w.ranges.threads, w.ranges.chunks-first)
-	for k := range n {
-		i := first + (lane+k)%n
-		if !w.taken[i].Load() && w.taken[i].CompareAndSwap(false, true) {
-			return i, true
+// take returns a range of the first round that has one which no thread has taken: that of the lane if possible. No range of a round before *round is left,
+// which take advances.
+func (w *work) take(round *int, lane int) (i int, ok bool) {
+	for ; *round < w.ranges.rounds(); *round++ {
+		first := *round * w.ranges.threads
+		n := min(w.ranges.threads, w.ranges.chunks-first)
+		for k := range n {
+			i := first + (lane+k)%n
+			if !w.taken[i].Load() && w.taken[i].CompareAndSwap(false, true) {
+				return i, true
+			}
 		}
 	}
 	return 0, false

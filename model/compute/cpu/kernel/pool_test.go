@@ -83,13 +83,11 @@ func TestTakingRanges(t *testing.T) {
 	p := newPool(3, callTickets, &scratches{}) // without workers
 	var took []int
 	help := func(w *work, lane, most int) {
-		for round := 0; round < w.ranges.rounds() && most > 0; {
-			i, ok := w.take(round, lane)
-			if !ok {
-				round++
-				continue
+		round := 0
+		for range most {
+			if i, ok := w.take(&round, lane); ok {
+				took = append(took, i)
 			}
-			took, most = append(took, i), most-1
 		}
 	}
 	w := p.work(ranges{120, 8, 1, 3}, nil)
