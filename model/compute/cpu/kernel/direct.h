@@ -5,7 +5,7 @@
 #define SLOT_DIRECT_H
 #include "half.h"
 
-enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, NEAR = 32 << 10, FACTOR_K = 128, FEW_PAD = 16 };
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, LINE = 8, MAX_PLANES = 10, MAX_FIVES = 2, NEAR = 32 << 10, FACTOR_K = 128, FEW_PAD = 16 };
 
 // Positions of which windows are stacked at a time, so that the stacks stay in the L1 cache.
 enum { PILE = 64 };
@@ -72,7 +72,22 @@ typedef struct {
 } plane;
 
 // The combinations of a, b, c, d: a; a - b; a - 3/2 b - 3/2 c + d; a - 5/2 b + c; a + b/2 - c/2; -a/2 + b/2 + c.
-enum { VALUE, DIFFERENCE, AT_ZERO, AT_MINUS_ONE, AT_HALF, AT_TWO, FORMS };
+enum { VALUE, DIFFERENCE, AT_ZERO, AT_MINUS_ONE, AT_HALF, AT_TWO };
+
+// The factors of a product in one dimension: the value between a pair of taps and their sum, or a difference and one tap.
+enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, QUAD_FACTORS = 5, QUAD_POINTS = 25, MAX_PAIRS = 2 };
+
+// The planes of the five factors of values from first on, of which the first known ones are factors of other values, too.
+typedef struct {
+	int64_t first, of[QUAD_FACTORS], known;
+} five;
+
+// The planes of one dimension; with tiles of 4 x 4 outputs, also those of all factors of the same values together.
+typedef struct {
+	int64_t n, fives;
+	plane all[MAX_PLANES];
+	five five[MAX_FIVES];
+} planes;
 
 // A convolution by minimal filtering, F(2, 2) in each dimension (Winograd 1980; Lavin and Gray 2016). Two adjacent outputs use the taps u and v,
 // move positions apart, of the values a, b, c that also lie move apart, and need three products instead of four:
@@ -99,8 +114,7 @@ typedef struct {
 	int64_t tile;            // outputs of a tile in each dimension: 2 or 4
 	int64_t h, w;            // lines of tiles of an image, and tiles of a line
 	int64_t ymove, xmove;    // input positions between adjacent outputs
-	int64_t yplanes, xplanes;
-	plane y[MAX_PLANES], x[MAX_PLANES];
+	planes y, x;
 	int64_t ypairs, xpairs;  // pairs of taps
 	int64_t block;           // channels of a block of a plane, whose rows follow each other; all of them except for convolve_few
 	int64_t kstep;           // floats between the kernel's input channels if its output channels are adjacent floats and fill panels; otherwise 0
@@ -109,12 +123,9 @@ typedef struct {
 	int64_t half;            // the set that multiplies pairs of channels, whose sums and differences are rounded to bfloat16; 0 for float32
 } minimal;
 
-// The factors of a product in one dimension: the value between a pair of taps and their sum, or a difference and one tap.
-enum { MIDDLE, LOW_TAP, HIGH_TAP, FACTORS, POINTS = FACTORS * FACTORS, QUAD_FACTORS = 5, QUAD_POINTS = 25, MAX_PAIRS = 2 };
-
 // What depends on the outputs of a tile in each dimension, or on the positions of a gradient's tile, and on the vectors.
 typedef struct {
-	int64_t factors, points;        // factors in a dimension, and products of a tile
+	int64_t factors, points, lines; // factors in a dimension, products of a tile, and lines of an image that staging needs room for
 	int64_t tall, panels;           // tiles and panels of columns at a time
 	int64_t sums, pad;              // a tile's sums of products, and floats between these, so that those of a vector are not in one set of a cache
 	int64_t words, rows, gap, high; // of a gradient: words at a time, rows of a panel, floats between those of two words, which spread 64 rows over the sets of
@@ -123,9 +134,9 @@ typedef struct {
 
 static inline const tile_sizes *sizes_of(int64_t tile, int64_t vector)
 {
-	static const tile_sizes pairs = {FACTORS, POINTS, .tall = TALL, .panels = 4, .sums = 5, .words = 128, .rows = STAGED, .gap = 4, .high = 24};
-	static const tile_sizes quads = {QUAD_FACTORS, QUAD_POINTS, .tall = 32, .panels = 4, .sums = QUAD_POINTS, .pad = 16, .words = 64, .rows = 24, .high = 24};
-	static const tile_sizes wide = {QUAD_FACTORS, QUAD_POINTS, .tall = TALL, .panels = 2, .sums = QUAD_POINTS, .pad = 16, .words = 96, .rows = 32, .high = 32};
+	static const tile_sizes pairs = {FACTORS, POINTS, 2, .tall = TALL, .panels = 4, .sums = 5, .words = 128, .rows = STAGED, .gap = 4, .high = 24};
+	static const tile_sizes quads = {QUAD_FACTORS, QUAD_POINTS, QUAD_FACTORS + 1, .tall = 32, .panels = 4, .sums = QUAD_POINTS, .pad = 16, .words = 64, .rows = 24, .high = 24};
+	static const tile_sizes wide = {QUAD_FACTORS, QUAD_POINTS, QUAD_FACTORS + 1, .tall = TALL, .panels = 2, .sums = QUAD_POINTS, .pad = 16, .words = 96, .rows = 32, .high = 32};
 	return tile == 2 ? &pairs : vector < 16 ? &quads : &wide;
 }
 
@@ -201,7 +212,7 @@ void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_
 void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units);
 
 // stage_planes stages images [i0, i1) of an extent, whose lines [l0, l1) are those of tiles; room holds planes_floats, and line
-// two lines of the staging. convolve_minimal computes the extent's classes [w0, w1) from the planes; sums holds minimal_floats.
+// as many lines of the staging as sizes_of says. convolve_minimal computes the extent's classes [w0, w1) from the planes; sums holds minimal_floats.
 int64_t planes_floats(const minimal *q, const extent *e);
 void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line);
 int64_t minimal_floats(const minimal *q, const extent *e);
@@ -222,6 +233,9 @@ void minimal_correlate(const minimal_gradient *q, const gradient_part *p, const 
 
 // add_copies adds elements [lo, hi) of n copies, which are size floats apart, to y.
 void add_copies(float *y, const float *copies, int64_t n, int64_t size, int64_t lo, int64_t hi);
+
+// transpose_copies adds up n matrices of so many rows and columns, which are size floats apart, and writes the transpose of the sum to y.
+void transpose_copies(float *y, const float *copies, int64_t n, int64_t size, int64_t rows, int64_t columns);
 
 // pack_few packs B by columns, each run padded with zeros to a multiple of a vector; the runs' b and n count floats of a column.
 void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column);

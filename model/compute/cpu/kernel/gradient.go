@@ -5,6 +5,8 @@ package kernel
 #cgo nocallback minimal_correlate
 #cgo noescape add_copies
 #cgo nocallback add_copies
+#cgo noescape transpose_copies
+#cgo nocallback transpose_copies
 #cgo noescape gradient_floats
 #cgo nocallback gradient_floats
 #include "direct.h"
@@ -20,6 +22,9 @@ type gradient struct {
 	tiles int // of all images
 	size  int // of the result
 	flops int // of the direct form
+	// transposed is whether the sums are of the transposed result, whose rows fill vectors better, and stride is that of the result's taps, line by line.
+	transposed bool
+	stride     [2]int
 }
 
 // gradientChannels is the smallest number of channels of both operands for which staging takes less time than the products that are saved, in words.
@@ -40,13 +45,14 @@ const (
 func (c *Conv) planGradient(half, parts int) *gradient {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || !s.filters(half, parts) || s.InStrides.Batch != 1 || s.KernelStrides.Batch != 1 ||
-		min(s.Batch, s.OutChannels) < unitOf(half)*gradientChannels {
+		min(s.Batch, s.OutChannels) < quadChannels {
 		return nil
 	}
-	tile := 2
-	if tiles := s.InChannels * s.Kernel[0] * s.Kernel[1] / 16; s.Kernel[0]%4 == 0 && s.Kernel[1]%4 == 0 && tiles >= quadTiles &&
-		min(s.Batch, s.OutChannels) >= unitOf(half)*quadChannels {
-		tile = 4
+	tile := 4
+	if tiles := s.InChannels * s.Kernel[0] * s.Kernel[1] / 16; s.Kernel[0]%4 != 0 || s.Kernel[1]%4 != 0 || tiles < quadTiles {
+		if tile = 2; min(s.Batch, s.OutChannels) < unitOf(half)*gradientChannels {
+			return nil
+		}
 	}
 	g := &gradient{}
 	q := &g.q
@@ -78,6 +84,7 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 	default:
 		return nil
 	}
+	g.transpose(c.out)
 	g.tiles = s.InChannels * int(q.h*q.w)
 	g.size = s.Batch * s.OutChannels * c.out[0] * c.out[1]
 	g.flops = 2 * g.size * s.InChannels * s.Kernel[0] * s.Kernel[1]
@@ -87,13 +94,32 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 	return g
 }
 
+// transpose has the result's columns, of which there are out taps, computed as rows if vectors are filled clearly better.
+func (w *gradient) transpose(out []int) {
+	q := &w.q
+	rows, columns := q.x.n, q.v.n
+	if q.swapped != 0 {
+		rows, columns = columns, rows
+	}
+	filled := func(n C.int64_t) float64 { return float64(n) / float64(roundUp(int(n), int(C.tile_cols()))) }
+	if q.srow != columns || filled(rows) < 1.5*filled(columns) {
+		return
+	}
+	w.transposed, w.stride = true, [2]int{int(q.tap[0]), int(q.tap[1])}
+	q.swapped, q.srow = 1-q.swapped, rows
+	q.tap = [2]C.int64_t{C.int64_t(out[1]) * rows * columns, rows * columns}
+	for d := range q.apart {
+		q.apart[d] = q.pairs[d] * q.tap[d]
+	}
+}
+
 // gradientTask is a running gradient.
 type gradientTask struct {
 	*gradient
 	gradientSplit
 	pool    *Pool
 	x, v, y []float32
-	copies  []float32 // of the result, for parts after the first
+	copies  []float32 // of the result, for parts after the first; for all of them if it is transposed
 	joining bool
 }
 
@@ -112,17 +138,29 @@ func (w *gradient) run(p *Pool, x, v, y []float32) {
 	}
 	t := gradientTasks.get()
 	*t = gradientTask{gradient: w, gradientSplit: w.split(p.threads), pool: p, x: x, v: v, y: y}
-	copies := p.scratch.get((t.parts - 1) * w.size)
+	copies := p.scratch.get(t.copied() * w.size)
 	t.copies = copies.data
 	units := t.units()
 	p.runChunks(units, units, t)
-	if t.parts > 1 {
-		t.joining = true
+	if t.joining = t.copied() > 0; w.transposed {
+		p.run(w.taps(), max(1, serialFlops/8/t.parts*w.taps()/w.size), t)
+	} else if t.joining {
 		p.run(w.size, max(1, serialFlops/8/t.parts), t)
 	}
 	p.scratch.put(copies)
 	gradientTasks.put(t)
 }
+
+// copied returns the number of parts that are summed in copies of the result.
+func (t *gradientTask) copied() int {
+	if t.transposed {
+		return t.parts
+	}
+	return t.parts - 1
+}
+
+// taps returns the number of taps of the kernel.
+func (w *gradient) taps() int { return w.size / int(w.q.x.n*w.q.v.n) }
 
 // split returns the division that takes the least time.
 func (w *gradient) split(threads int) gradientSplit {
@@ -155,13 +193,21 @@ const stageCost, tapsCost, copyCost = 27, 24, 10
 // time returns the assumed time of a division, in multiplications.
 func (w *gradient) time(s gradientSplit, threads int) float64 {
 	words, i, j, pairs := divideUp(divideUp(w.tiles, s.parts), unitOf(int(w.q.half))), divideUp(int(w.q.x.n), s.rows), divideUp(int(w.q.v.n), s.columns), divideUp(int(w.q.pairs[0]*w.q.pairs[1]), s.pairs)
-	columns := roundUp(j, int(C.tile_cols()))
+	rows, columns := i, j
+	if w.q.swapped != 0 {
+		rows, columns = j, i
+	}
+	products := pairs * rows * roundUp(columns, int(C.tile_cols()))
 	sizes := C.sizes_of(w.q.tile, C.int64_t(vectorFloats()))
-	unit := float64(int(sizes.points) * (words*(stageCost*(pairs*i+j)+pairs*i*columns) + divideUp(words, int(sizes.words))*tapsCost*pairs*i*columns))
+	unit := float64(int(sizes.points) * (words*(stageCost*(pairs*i+j)+products) + divideUp(words, int(sizes.words))*tapsCost*products))
 	return unit*rounds(s.units(), threads) + copyCost*float64((s.parts-1)*w.size)/float64(threads)
 }
 
 func (t *gradientTask) do(lo, hi int) {
+	if t.joining && t.transposed {
+		t.transposeTaps(lo, hi)
+		return
+	}
 	if t.joining {
 		C.add_copies(floats(t.y), floats(t.copies), C.int64_t(t.parts-1), C.int64_t(t.size), C.int64_t(lo), C.int64_t(hi))
 		return
@@ -176,11 +222,21 @@ func (t *gradientTask) do(lo, hi int) {
 			pair0: C.int64_t(pairs * pair / t.pairs), pair1: C.int64_t(pairs * (pair + 1) / t.pairs),
 		}
 		y := t.y
-		if part > 0 {
-			y = t.copies[(part-1)*t.size:]
+		if part -= t.parts - t.copied(); part >= 0 {
+			y = t.copies[part*t.size:]
 		}
 		room := t.pool.scratch.get(int(C.gradient_floats(&t.q, &p)))
 		C.minimal_correlate(&t.q, &p, floats(t.x), floats(t.v), floats(y), floats(room.data))
 		t.pool.scratch.put(room)
+	}
+}
+
+// transposeTaps adds up the copies of taps [lo, hi), which are transposed, in the result.
+func (t *gradientTask) transposeTaps(lo, hi int) {
+	rows, columns := t.size/t.taps()/int(t.q.srow), int(t.q.srow)
+	line := int(t.q.tap[0] / t.q.tap[1])
+	for tap := lo; tap < hi; tap++ {
+		C.transpose_copies(floats(t.y[tap/line*t.stride[0]+tap%line*t.stride[1]:]), floats(t.copies[tap*rows*columns:]), C.int64_t(t.parts), C.int64_t(t.size),
+			C.int64_t(rows), C.int64_t(columns))
 	}
 }

@@ -19,7 +19,10 @@ package kernel
 */
 import "C"
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // minimal is a convolution over channels-last images by minimal filtering: 9 products instead of 16 for each 2 × 2
 // outputs, or 25 instead of 64 for 4 × 4.
@@ -40,8 +43,8 @@ var (
 	// minimalTiles is the smallest number of tiles for which packing the kernel, in 9 instead of 4 parts, takes less time. For kernel gradients, it is three
 	// times as large.
 	minimalTiles = 16
-	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs; as pairs of bfloat16, they need twice as many channels.
-	quadChannels, quadTiles = 32, 64
+	// quadChannels and quadTiles are the same for tiles of 4 × 4 outputs; as pairs of bfloat16, they need twice as many channels, except for kernel gradients.
+	quadChannels, quadTiles = 16, 64
 	// From fewestRead to mostRead tiles, or mostWide with vectors of 16 floats, read a kernel of at least readPanels panels in place. Otherwise packing
 	// it, or not filtering, takes less time.
 	fewestRead, mostRead, mostWide, readPanels = 16, 16, 31, 4
@@ -84,14 +87,14 @@ func (c *Conv) planMinimal(half, parts int) (*minimal, error) {
 	s, unit := &c.spec, unitOf(half)
 	channels, _ := fewest(half)
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || !s.filters(half, parts) || s.InChannels%unit != 0 || s.InStrides.Channel != 1 || s.OutStrides.Channel != 1 ||
-		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 || min(s.InChannels, s.OutChannels) < channels {
+		s.InStrides.Spatial[1] != s.InChannels || s.OutChannels%vectorFloats() != 0 {
 		return nil, nil
 	}
-	for _, tile := range []int{4, 2} {
-		if tile == 4 && min(c.spec.InChannels, c.spec.OutChannels) < unit*quadChannels {
+	for _, of := range []struct{ tile, channels int }{{4, unit * quadChannels}, {2, channels}} {
+		if min(s.InChannels, s.OutChannels) < of.channels {
 			continue
 		}
-		if w, err := c.planTiles(half, tile); w != nil || err != nil {
+		if w, err := c.planTiles(half, of.tile); w != nil || err != nil {
 			return w, err
 		}
 	}
@@ -152,7 +155,7 @@ func (w *minimal) add(s *ConvSpec, y, x phaseTaps) bool {
 	q.h, q.w, q.ypairs, q.xpairs = C.int64_t(y.outputs)/q.tile, C.int64_t(x.outputs)/q.tile, C.int64_t(y.taps/2), C.int64_t(x.taps/2)
 	q.ymove, q.xmove = C.int64_t(y.move), C.int64_t(x.move)
 	q.oline, q.ocolumn = C.int64_t(y.every*s.OutStrides.Spatial[0]), C.int64_t(x.every*s.OutStrides.Spatial[1])
-	ok := planes(int(q.tile), &q.y, &q.yplanes, &v.y, y) && planes(int(q.tile), &q.x, &q.xplanes, &v.x, x)
+	ok := planes(int(q.tile), &q.y, &v.y, y) && planes(int(q.tile), &q.x, &v.x, x)
 	if s.kernelRows(int(C.tile_cols())) {
 		q.kstep = C.int64_t(s.KernelStrides.Channel)
 		for i := range y.taps {
@@ -166,7 +169,7 @@ func (w *minimal) add(s *ConvSpec, y, x phaseTaps) bool {
 }
 
 // planes sets a class's planes in one dimension, and adds those that no other class has. It returns false if there are too many.
-func planes(tile int, all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.QUAD_FACTORS][C.MAX_PAIRS]C.int64_t, f phaseTaps) bool {
+func planes(tile int, all *C.planes, of *[C.QUAD_FACTORS][C.MAX_PAIRS]C.int64_t, f phaseTaps) bool {
 	for pair := range f.taps / 2 {
 		at := C.int64_t(f.start + pair*f.tapMove)
 		next := at + C.int64_t(f.move)
@@ -174,22 +177,36 @@ func planes(tile int, all *[C.MAX_PLANES]C.plane, n *C.int64_t, of *[C.QUAD_FACT
 		if tile == 4 {
 			factors = []C.plane{{at, C.AT_ZERO}, {next, C.AT_MINUS_ONE}, {next, C.AT_HALF}, {next, C.AT_TWO}, {next, C.AT_ZERO}}
 		}
+		five := C.five{first: at, known: all.n}
 		for factor, p := range factors {
-			i := C.int64_t(0)
-			for i < *n && all[i] != p {
-				i++
+			i := slices.Index(all.all[:all.n], p)
+			if i < 0 {
+				if i = int(all.n); i == C.MAX_PLANES {
+					return false
+				}
+				all.all[i] = p
+				all.n++
 			}
-			if i == C.MAX_PLANES {
+			of[factor][pair] = C.int64_t(i)
+			if tile == 4 {
+				five.of[factor] = C.int64_t(i)
+			}
+		}
+		if tile == 4 && all.n > five.known {
+			if all.fives == C.MAX_FIVES {
 				return false
 			}
-			all[i], *n, of[factor][pair] = p, max(*n, i+1), i
+			all.five[all.fives] = five
+			all.fives++
 		}
 	}
 	return true
 }
 
+func (w *minimal) sizes() *C.tile_sizes { return C.sizes_of(w.q.tile, C.int64_t(vectorFloats())) }
+
 // points returns the number of products of a tile and of values of each channel.
-func (w *minimal) points() int { return int(C.sizes_of(w.q.tile, C.int64_t(vectorFloats())).points) }
+func (w *minimal) points() int { return int(w.sizes().points) }
 
 // plan plans how the kernel of the last class is packed.
 func (w *minimal) plan(s *ConvSpec, unit int, y, x phaseTaps) error {
@@ -395,7 +412,7 @@ const planeCost = 12
 
 // time returns the assumed time of all units, in multiplications for each tile of a unit.
 func (t *minimalTask) time(threads int) float64 {
-	stage := planeCost * int(t.q.yplanes*t.q.xplanes*t.q.s.c) / unitOf(int(t.q.half))
+	stage := planeCost * int(t.q.y.n*t.q.x.n*t.q.s.c) / unitOf(int(t.q.half))
 	panel := len(t.classes) * t.points() * int(t.q.k) * int(C.tile_cols())
 	return rounds(t.units*t.parts*t.group, threads) * float64(stage+(t.panels+t.group-1)/t.group*panel)
 }
@@ -448,7 +465,7 @@ func (t *minimalTask) multiply(classes []C.minimal_class, e *C.extent, planes, k
 }
 
 func (t *minimalTask) stage(e *C.extent, lo, hi int, planes *scratch) {
-	line := t.pool.scratch.get(int(2 * t.q.s.columns * t.q.s.c))
+	line := t.pool.scratch.get(int(t.sizes().lines * t.q.s.columns * t.q.s.c))
 	C.stage_planes(&t.q, e, C.int64_t(lo), C.int64_t(hi), floats(t.x), floats(planes.data), floats(line.data))
 	t.pool.scratch.put(line)
 }

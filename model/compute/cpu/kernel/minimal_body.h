@@ -36,87 +36,149 @@ static inline vf ISA(widened_first)(const half *x, int64_t n)
 	return ISA(widened)(first);
 }
 
+#define WHOLE_FLOATS(x, at) (*(const vf *)(x + at))
+#define FIRST_FLOATS(x, at, n) ISA(load_first)(x + at, n)
 #define WHOLE_HALVES(x, at) ISA(widened)((const half *)(const void *)(x) + (at))
 #define FIRST_HALVES(x, at, n) ISA(widened_first)((const half *)(const void *)(x) + (at), n)
 
-// Combinations of lines of values, of which x[k] is the one k moves on: a vector from value i on, of which n are there. The values are stored as bfloat16
-// if narrow is set.
-#define VALUES(k) (narrow ? n >= VL ? WHOLE_HALVES(x[k], i) : FIRST_HALVES(x[k], i, n) : n >= VL ? *(const vf *)(x[k] + i) : ISA(load_first)(x[k] + i, n))
-#define COMBINATION(name, SUM)                                                                                                              \
-	static inline __attribute__((always_inline)) vf ISA(name)(const float *const *x, int64_t i, int64_t n, int narrow) { return SUM; } \
-	WRITE(name, float, 0)                                                                                                               \
-	WRITE(name, narrow, 1)                                                                                                              \
-	ROUND(, name, rounded, ISA(store_pair))                                                                                             \
-	CONVERT(name)
+// The factors of five values in one dimension, with tiles of 4 x 4 outputs or positions.
+static inline void ISA(factors_5)(const vf *x, vf *f)
+{
+	f[0] = (x[0] + x[3]) - 1.5f * (x[1] + x[2]), f[1] = (x[1] + x[3]) - 2.5f * x[2], f[2] = x[1] + 0.5f * (x[2] - x[3]);
+	f[3] = x[3] + 0.5f * (x[2] - x[1]), f[4] = (x[1] + x[4]) - 1.5f * (x[2] + x[3]);
+}
 
-// Functions that write a combination of n values as floats, or as bfloat16.
-#define WRITE(name, kind, narrow)                                                                    \
-	static void ISA(name##_##kind)(const float *const *x, int64_t n, float *to)                  \
-	{                                                                                            \
-		int64_t i = 0;                                                                       \
-		for (; i + VL <= n; i += VL)                                                         \
-			*(vf *)(to + i) = ISA(name)(x, i, VL, narrow);                               \
-		if (i < n)                                                                           \
-			ISA(store_first)(to + i, ISA(name)(x, i, n - i, narrow), n - i);             \
+// The factors of a vector of each of five rows of values, of which n are there.
+#define VECTOR_FACTORS(name, WHOLE, FIRST)                                                              \
+	static inline void ISA(name)(const float *const *x, int64_t i, int64_t n, vf *f)                \
+	{                                                                                               \
+		vf v[QUAD_FACTORS];                                                                     \
+		UNROLL for (int k = 0; k < QUAD_FACTORS; k++)                                           \
+			v[k] = n >= VL ? WHOLE(x[k], i) : FIRST(x[k], i, n);                            \
+		ISA(factors_5)(v, f);                                                                   \
 	}
-#define ROUND(TARGET, name, kind, STORE)                                                             \
-	TARGET static void ISA(name##_##kind)(const float *const *x, int64_t n, half *to)            \
-	{                                                                                            \
-		int64_t i = 0;                                                                       \
-		for (; i + 2 * VL <= n; i += 2 * VL)                                                 \
-			STORE(ISA(name)(x, i, VL, 0), ISA(name)(x, i + VL, VL, 0), to + i);          \
-		for (; i < n; i += VL) {                                                             \
-			vf v = ISA(name)(x, i, n - i < VL ? n - i : VL, 0);                          \
-			ISA(store_rounded)((const float *)&v, 0, n - i < VL ? n - i : VL, to + i);   \
-		}                                                                                    \
+VECTOR_FACTORS(float_factors_of, WHOLE_FLOATS, FIRST_FLOATS)
+VECTOR_FACTORS(narrow_factors_of, WHOLE_HALVES, FIRST_HALVES)
+
+// Functions that write the factors of n values of each of count tiles, whose values are step apart: as floats, from floats or from values that are stored as
+// bfloat16, or as bfloat16.
+#define WRITE_FLOATS(name, FACTORS_AT)                                                                                           \
+	static void ISA(name)(const float *const *x, int64_t step, int64_t n, int64_t count, void *const *to)                    \
+	{                                                                                                                        \
+		const float *v[] = {x[0], x[1], x[2], x[3], x[4]};                                                               \
+		float *w[] = {to[0], to[1], to[2], to[3], to[4]};                                                                \
+		vf f[QUAD_FACTORS];                                                                                              \
+		for (int64_t t = 0, at = 0, out = 0; t < count; t++, at += step, out += n) {                                     \
+			int64_t i = 0;                                                                                           \
+			for (; i + VL <= n; i += VL) {                                                                           \
+				ISA(FACTORS_AT)(v, at + i, VL, f);                                                               \
+				UNROLL for (int u = 0; u < QUAD_FACTORS; u++)                                                    \
+					*(vf *)(w[u] + out + i) = f[u];                                                          \
+			}                                                                                                        \
+			if (i < n) {                                                                                             \
+				ISA(FACTORS_AT)(v, at + i, n - i, f);                                                            \
+				for (int u = 0; u < QUAD_FACTORS; u++)                                                           \
+					ISA(store_first)(w[u] + out + i, f[u], n - i);                                           \
+			}                                                                                                        \
+		}                                                                                                                \
+	}
+WRITE_FLOATS(fives_floats, float_factors_of)
+WRITE_FLOATS(fives_widened, narrow_factors_of)
+#define WRITE_HALVES(TARGET, name, STORE)                                                                                        \
+	TARGET static void ISA(name)(const float *const *x, int64_t step, int64_t n, int64_t count, void *const *to)             \
+	{                                                                                                                        \
+		const float *v[] = {x[0], x[1], x[2], x[3], x[4]};                                                               \
+		half *w[] = {to[0], to[1], to[2], to[3], to[4]};                                                                 \
+		vf f[QUAD_FACTORS], g[QUAD_FACTORS];                                                                             \
+		for (int64_t t = 0, at = 0, out = 0; t < count; t++, at += step, out += n) {                                     \
+			int64_t i = 0;                                                                                           \
+			for (; i + 2 * VL <= n; i += 2 * VL) {                                                                   \
+				ISA(float_factors_of)(v, at + i, VL, f);                                                         \
+				ISA(float_factors_of)(v, at + i + VL, VL, g);                                                    \
+				UNROLL for (int u = 0; u < QUAD_FACTORS; u++)                                                    \
+					STORE(f[u], g[u], w[u] + out + i);                                                       \
+			}                                                                                                        \
+			for (int64_t m; i < n; i += m) {                                                                         \
+				m = n - i < VL ? n - i : VL;                                                                     \
+				ISA(float_factors_of)(v, at + i, m, f);                                                          \
+				for (int u = 0; u < QUAD_FACTORS; u++)                                                           \
+					ISA(store_rounded)((const float *)&f[u], 0, m, w[u] + out + i);                          \
+			}                                                                                                        \
+		}                                                                                                                \
 	}
 static inline void ISA(store_pair)(vf x, vf y, half *to)
 {
 	*(vh *)to = __builtin_convertvector((vu)ISA(round_bf16)(x) >> 16, vh);
 	*(vh *)(to + VL) = __builtin_convertvector((vu)ISA(round_bf16)(y) >> 16, vh);
 }
+WRITE_HALVES(, fives_rounded, ISA(store_pair))
 #if defined(SET_AVX512)
 // The same with the processor's conversion, which treats denormals as zero, as its products do.
 BF16_TARGET static inline void convert_pair(vf x, vf y, half *to) { _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)y, (__m512)x)); }
-#define CONVERT(name) ROUND(BF16_TARGET, name, converted, convert_pair)
-#define WRITERS(name) {ISA(name##_float), ISA(name##_narrow)}, {ISA(name##_rounded), ISA(name##_converted)}
-#else
-#define CONVERT(name)
-#define WRITERS(name) {ISA(name##_float), ISA(name##_narrow)}, {ISA(name##_rounded)}
+WRITE_HALVES(BF16_TARGET, fives_converted, convert_pair)
 #endif
-COMBINATION(at_zero, (VALUES(0) + VALUES(3)) - 1.5f * (VALUES(1) + VALUES(2)))
-COMBINATION(at_minus_one, (VALUES(0) + VALUES(2)) - 2.5f * VALUES(1))
-COMBINATION(at_half, VALUES(0) + 0.5f * (VALUES(1) - VALUES(2)))
-COMBINATION(at_two, VALUES(2) + 0.5f * (VALUES(1) - VALUES(0)))
 
-static const struct {
-	int64_t lines;
-	void (*write[2])(const float *const *, int64_t, float *); // of floats, or of values that are stored as bfloat16
-	void (*round[2])(const float *const *, int64_t, half *);  // of floats; the second one uses the processor's conversion
-} ISA(forms)[FORMS] = {[AT_ZERO] = {4, WRITERS(at_zero)}, [AT_MINUS_ONE] = {3, WRITERS(at_minus_one)}, [AT_HALF] = {3, WRITERS(at_half)}, [AT_TWO] = {3, WRITERS(at_two)}};
+typedef void (*ISA(fives))(const float *const *, int64_t, int64_t, int64_t, void *const *);
 
-// Stages a combination of the lines of an image from y on. line has room for two lines.
+static ISA(fives) ISA(fives_of)(int64_t half)
+{
+#if defined(SET_AVX512)
+	if (half == HALF_AVX512)
+		return ISA(fives_converted);
+#endif
+	return half ? ISA(fives_rounded) : ISA(fives_floats);
+}
+
+// Stages the factors of five lines of an image from y on, each in a line of its own; a sixth one has zeros.
+static void ISA(factor_lines)(const minimal *q, const float *x, int64_t y, float *line)
+{
+	const staging *s = &q->s;
+	int64_t lo, hi, all = s->columns * s->c;
+	const float *zeros = line + QUAD_FACTORS * all, *lines[QUAD_FACTORS];
+	void *to[QUAD_FACTORS];
+	ISA(inside)(s, y, &lo, &hi);
+	hi = hi < lo ? lo : hi; // no column is inside
+	for (int64_t k = 0; k < QUAD_FACTORS; k++) {
+		int64_t at = y + k * q->ymove;
+		lines[k] = at >= 0 && at < s->h ? ISA(element)(x, at * s->sy + (s->x0 + lo) * s->c, s->narrow) : zeros;
+		float *row = line + k * all;
+		memset(row, 0, 4 * lo * s->c);
+		memset(row + hi * s->c, 0, 4 * (all - hi * s->c));
+		to[k] = row + lo * s->c;
+	}
+	(s->narrow ? ISA(fives_widened) : ISA(fives_floats))(lines, 0, (hi - lo) * s->c, 1, to);
+}
+
+// Stages the planes of the extent's tiles of 4 x 4 outputs.
+static void ISA(stage_fives)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
+{
+	int64_t c = q->s.c, all = q->s.columns * c, lines = e->l1 - e->l0, words = c / UNIT(q), size = (e->i1 - e->i0) * lines * q->w * words;
+	ISA(fives) write = ISA(fives_of)(q->half);
+	memset(line + QUAD_FACTORS * all, 0, 4 * all);
+	for (int64_t i = i0; i < i1; i++)
+		for (int64_t l = e->l0 + lines * e->j / e->parts; l < e->l0 + lines * (e->j + 1) / e->parts; l++)
+			for (const five *y = q->y.five; y < q->y.five + q->y.fives; y++) {
+				ISA(factor_lines)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), y->first + q->tile * q->ymove * l, line);
+				float *row = room + ((i - e->i0) * lines + l - e->l0) * q->w * words;
+				for (int64_t u = 0; u < QUAD_FACTORS; u++)
+					for (const five *z = q->x.five; y->of[u] >= y->known && z < q->x.five + q->x.fives; z++) {
+						const float *from[QUAD_FACTORS];
+						void *to[QUAD_FACTORS];
+						for (int64_t k = 0; k < QUAD_FACTORS; k++) {
+							from[k] = line + u * all + (z->first - q->s.x0 + k * q->xmove) * c;
+							to[k] = row + (y->of[u] * q->x.n + z->of[k]) * size;
+						}
+						write(from, q->tile * q->xmove * c, c, q->w, to);
+					}
+			}
+}
+
+// Stages a line of an image, or its difference from the next one that tiles read. line has room for two lines.
 static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t form, float *line)
 {
 	const staging *s = &q->s;
 	int64_t lo, hi, all = s->columns * s->c;
 	float *wide = line + all;
-	if (form > DIFFERENCE) {
-		const float *lines[4];
-		int outside = 0;
-		for (int64_t k = 0; k < ISA(forms)[form].lines; k++)
-			if (ISA(inside)(s, y + k * q->ymove, &lo, &hi))
-				lines[k] = ISA(element)(x, (y + k * q->ymove) * s->sy + (s->x0 + lo) * s->c, s->narrow);
-			else
-				lines[k] = wide, outside = 1;
-		if (outside)
-			memset(wide, 0, 4 * all);
-		hi = hi < lo ? lo : hi; // no column is inside
-		memset(line, 0, 4 * lo * s->c);
-		memset(line + hi * s->c, 0, 4 * (all - hi * s->c));
-		ISA(forms)[form].write[s->narrow](lines, (hi - lo) * s->c, line + lo * s->c);
-		return;
-	}
 	ISA(stage_line)(s, x, y, line);
 	if (form == VALUE || !ISA(inside)(s, y + q->ymove, &lo, &hi))
 		return;
@@ -129,55 +191,40 @@ static void ISA(plane_line)(const minimal *q, const float *x, int64_t y, int64_t
 	ISA(differ)(to, other, (hi - lo) * s->c, to);
 }
 
-// Writes the combination of n channels of positions, apart floats apart, to a row of a plane.
-#define LINES(from) ((const float *const[]){from, from + apart, from + 2 * apart, from + 3 * apart})
-static void ISA(float_block)(int64_t form, const float *from, int64_t apart, int64_t n, float *to)
+// Stages the planes of the extent's tiles of 2 x 2 outputs: for each plane and block of channels, a row for each tile. What all planes read of a line stays in
+// a cache.
+static void ISA(stage_pairs)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
 {
-	if (form == VALUE)
-		memcpy(to, from, 4 * n);
-	else if (form == DIFFERENCE)
-		ISA(differ)(from, from + apart, n, to);
-	else
-		ISA(forms)[form].write[0](LINES(from), n, to);
-}
-#define PLANE_BLOCK(name, STORE, converted)                                                                            \
-	static void ISA(name)(int64_t form, const float *from, int64_t apart, int64_t n, float *to)                    \
-	{                                                                                                              \
-		if (form <= DIFFERENCE)                                                                                \
-			STORE(from, form == DIFFERENCE ? from + apart : 0, n, (half *)(void *)to);                     \
-		else                                                                                                   \
-			ISA(forms)[form].round[converted](LINES(from), n, (half *)(void *)to);                         \
-	}
-PLANE_BLOCK(rounded_block, ISA(store_rounded), 0)
+	int64_t c = q->s.c, lines = e->l1 - e->l0, block = q->block / UNIT(q), size = (e->i1 - e->i0) * lines * q->w * c / UNIT(q), apart = q->xmove * c;
+	void (*store)(const float *, const float *, int64_t, half *) = ISA(store_rounded);
 #if defined(SET_AVX512)
-PLANE_BLOCK(converted_block, store_converted, 1)
+	if (q->half == HALF_AVX512)
+		store = store_converted;
 #endif
-
-static void (*ISA(plane_block_of)(int64_t half))(int64_t, const float *, int64_t, int64_t, float *)
-{
-#if defined(SET_AVX512)
-	if (half == HALF_AVX512)
-		return ISA(converted_block);
-#endif
-	return half ? ISA(rounded_block) : ISA(float_block);
-}
-
-// Stages the planes of the extent's tiles: for each plane and block of channels, a row for each tile. What all planes read of a line stays in a cache.
-static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
-{
-	int64_t c = q->s.c, lines = e->l1 - e->l0, block = q->block / UNIT(q), size = (e->i1 - e->i0) * lines * q->w * c / UNIT(q);
-	void (*stage_block)(int64_t, const float *, int64_t, int64_t, float *) = ISA(plane_block_of)(q->half);
 	for (int64_t i = i0; i < i1; i++)
-		for (int64_t a = 0; a < q->yplanes; a++)
+		for (int64_t a = 0; a < q->y.n; a++)
 			for (int64_t l = e->l0 + lines * e->j / e->parts; l < e->l0 + lines * (e->j + 1) / e->parts; l++) {
-				float *row = room + a * q->xplanes * size + ((i - e->i0) * lines + l - e->l0) * q->w * block;
-				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y[a].first + q->tile * q->ymove * l, q->y[a].form, line);
+				float *row = room + a * q->x.n * size + ((i - e->i0) * lines + l - e->l0) * q->w * block;
+				ISA(plane_line)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->y.all[a].first + q->tile * q->ymove * l, q->y.all[a].form, line);
 				for (int64_t j = 0; j < q->w; j++, row += block)
 					for (int64_t k = 0; k < c; k += q->block)
-						for (int64_t b = 0; b < q->xplanes; b++)
-							stage_block(q->x[b].form, line + (q->x[b].first - q->s.x0 + j * q->tile * q->xmove) * c + k, q->xmove * c,
-								q->block, row + b * size + size / c * k);
+						for (int64_t b = 0; b < q->x.n; b++) {
+							const float *from = line + (q->x.all[b].first - q->s.x0 + j * q->tile * q->xmove) * c + k;
+							float *to = row + b * size + size / c * k;
+							int64_t differs = q->x.all[b].form == DIFFERENCE;
+							if (q->half)
+								store(from, differs ? from + apart : 0, q->block, (half *)(void *)to);
+							else if (differs)
+								ISA(differ)(from, from + apart, q->block, to);
+							else
+								memcpy(to, from, 4 * q->block);
+						}
 			}
+}
+
+static void ISA(stage_planes)(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
+{
+	(q->tile == 4 ? ISA(stage_fives) : ISA(stage_pairs))(q, e, i0, i1, x, room, line);
 }
 
 // ---- tiles ----
@@ -302,7 +349,7 @@ static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_
 		run r[MAX_PAIRS * MAX_PAIRS];
 		for (int64_t ty = 0; ty < q->ypairs; ty++)
 			for (int64_t tx = 0; tx < q->xpairs; tx++) {
-				int64_t pair = ty * q->xpairs + tx, plane = w->y[t.point / z->factors][ty] * q->xplanes + w->x[t.point % z->factors][tx];
+				int64_t pair = ty * q->xpairs + tx, plane = w->y[t.point / z->factors][ty] * q->x.n + w->x[t.point % z->factors][tx];
 				r[pair] = (run){.a = plane * rows * c, .b = t.point * q->apart + pair * c * COLS, .n = c};
 			}
 		for (int64_t p = p0; p < p1; p++) {
@@ -512,7 +559,7 @@ static void ISA(few_products)(const minimal *q, const minimal_class *w, int64_t 
 	const int64_t *t = w->taps + ty * xtaps + tx, taps[4] = {t[0], t[q->xpairs], t[q->ypairs * xtaps], t[q->ypairs * xtaps + q->xpairs]};
 	for (int64_t u = 0; u < POINTS; u++, sums += size) {
 		const int8_t *of = ISA(point_taps)[u].of;
-		int64_t plane = w->y[u / FACTORS][ty] * q->xplanes + w->x[u % FACTORS][tx], groups = (hi - lo + ROWS - 1) / ROWS;
+		int64_t plane = w->y[u / FACTORS][ty] * q->x.n + w->x[u % FACTORS][tx], groups = (hi - lo + ROWS - 1) / ROWS;
 		const int64_t first = taps[of[0]], d[4] = {0, taps[of[1]] - first, taps[of[2]] - first, taps[of[3]] - first};
 		const run r = {.a = (plane * q->s.c + k) * rows, .n = q->block};
 		float *sum = sums;
@@ -552,15 +599,7 @@ static inline void ISA(factors_4)(const vf *v, vf *f)
 	f[0] = v[0], f[1] = (v[1] - v[0]) + (v[3] - v[2]), f[2] = (2 * v[2] + v[3]) + 4 * (2 * v[0] + v[1]);
 	f[3] = (v[0] + 2 * v[1]) + 4 * (v[2] + 2 * v[3]), f[4] = v[3];
 }
-static inline void ISA(factors_5)(const vf *x, vf *f)
-{
-	f[0] = (x[0] + x[3]) - 1.5f * (x[1] + x[2]), f[1] = (x[1] + x[3]) - 2.5f * x[2], f[2] = x[1] + 0.5f * (x[2] - x[3]);
-	f[3] = x[3] + 0.5f * (x[2] - x[1]), f[4] = (x[1] + x[4]) - 1.5f * (x[2] + x[3]);
-}
 #define FACTORS_FOR(taps) (taps > 3 ? QUAD_FACTORS : FACTORS)
-
-#define WHOLE_FLOATS(x, at) (*(const vf *)(x + at))
-#define FIRST_FLOATS(x, at, n) ISA(load_first)(x + at, n)
 
 // The factors of a vector of channels, from channel i of n on.
 #define POINTS_OF(name, taps, WHOLE, FIRST)                                                                                  \
@@ -751,9 +790,19 @@ static inline void ISA(taps_of_quads)(const float *s, int64_t all, vf *taps)
 	ISA(two_taps)(lines[1], taps + 2);
 }
 
+// What tiles [t0, t1) of a part will stage of an operand, fetched before each of so many tiles of products. Nothing if a part has only some of the channels, whose
+// values are not adjacent.
+static ISA(fetched) ISA(factors_next)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n, int64_t tiles)
+{
+	int64_t line = o->step[0] * o->stride[0];
+	if (t0 >= t1 || n != o->n || o->stride[1] != n || o->batch != q->h * line)
+		return (ISA(fetched)){0};
+	return ISA(fetched_by)(tiles, ISA(element)(x, t0 / q->w * line, o->narrow), ISA(element)(x, (t1 + q->w - 1) / q->w * line, o->narrow));
+}
+
 // Adds the products of n staged rows and of width columns of a panel to the four taps of a pair, some tiles at a time.
 static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const ISA(factors) *a, const float *rows, int64_t n, const ISA(factors) *b,
-	const float *cols, int64_t width, float *y, int add, float *sums)
+	const float *cols, int64_t width, float *y, int add, float *sums, ISA(fetched) *f)
 {
 	const run r = {0, 0, words, 0, 0, 0};
 	const tile_sizes *z = sizes_of(q->tile, VL);
@@ -767,6 +816,8 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 						__builtin_prefetch(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + k * q->srow + m, 1);
 			for (int64_t k = 0, groups = (height + ROWS - 1) / ROWS, high; k < height; k += high) {
 				high = (height - k + groups - 1) / groups--;
+				ISA(fetch)(&f[0]);
+				ISA(fetch)(&f[1]);
 				ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, high, a->pitch, cols + u * b->all, COLS, COLS, sums + u * all + k * COLS,
 					COLS, 0);
 			}
@@ -787,12 +838,12 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 
 // Adds the products of all staged rows and columns.
 static void ISA(gradient_products)(const minimal_gradient *q, int64_t words, const ISA(factors) *a, const float *rows, const ISA(factors) *b,
-	const float *cols, float *y, int add, float *sums)
+	const float *cols, float *y, int add, float *sums, ISA(fetched) *f)
 {
 	for (int64_t from = 0; from < a->n; from += a->width, rows += a->panel)
 		for (int64_t j = 0; j < b->n; j += COLS)
 			ISA(gradient_panel)(q, words, a, rows, a->n - from < a->width ? a->n - from : a->width, b, cols + j / COLS * b->panel,
-				b->n - j < COLS ? b->n - j : COLS, y + from * q->srow + j, add, sums);
+				b->n - j < COLS ? b->n - j : COLS, y + from * q->srow + j, add, sums, f);
 }
 
 static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
@@ -800,10 +851,13 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
 	float *vs = room + l.zeros, *xs = vs + l.v, *sums = xs + l.x;
 	ISA(factors) fv = ISA(factors_in)(q, p->j1 - p->j0, l.words, q->swapped);
-	int64_t block = UNIT(q) * sizes_of(q->tile, VL)->words;
+	const tile_sizes *z = sizes_of(q->tile, VL);
+	int64_t block = UNIT(q) * z->words, rows = q->swapped ? p->j1 - p->j0 : p->i1 - p->i0, columns = q->swapped ? p->i1 - p->i0 : p->j1 - p->j0;
+	int64_t tiles = (p->pair1 - p->pair0) * z->points * ((rows + ROWS - 1) / ROWS) * ((columns + COLS - 1) / COLS);
 	memset(room, 0, 4 * l.zeros);
 	for (int64_t t = p->t0; t < p->t1; t += block) {
-		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q);
+		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q), after = p->t1 - end < block ? p->t1 : end + block;
+		ISA(fetched) f[] = {ISA(factors_next)(q, &q->x, x, end, after, p->i1 - p->i0, tiles), ISA(factors_next)(q, &q->v, v, end, after, p->j1 - p->j0, tiles)};
 		ISA(stage_factors)(q, &q->v, v, t, end, p->j0, (const int64_t[2]){0}, &fv, room, vs);
 		for (int64_t k = p->pair0; k < p->pair1; k++) {
 			const int64_t pair[2] = {k / q->pairs[1], k % q->pairs[1]};
@@ -812,9 +866,9 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 				float *to = y + pair[0] * q->tap[0] + pair[1] * q->tap[1] + (q->swapped ? p->j0 * q->srow + i : i * q->srow + p->j0);
 				ISA(stage_factors)(q, &q->x, x, t, end, i, pair, &fx, room, xs);
 				if (q->swapped)
-					ISA(gradient_products)(q, words, &fv, vs, &fx, xs, to, t > p->t0, sums);
+					ISA(gradient_products)(q, words, &fv, vs, &fx, xs, to, t > p->t0, sums, f);
 				else
-					ISA(gradient_products)(q, words, &fx, xs, &fv, vs, to, t > p->t0, sums);
+					ISA(gradient_products)(q, words, &fx, xs, &fv, vs, to, t > p->t0, sums, f);
 			}
 		}
 	}
@@ -848,14 +902,9 @@ static void ISA(add_copies)(float *y, const float *copies, int64_t n, int64_t si
 #undef PAIRS_OF
 #undef TIMES_PAIR
 #undef UNIT
-#undef VALUES
-#undef COMBINATION
-#undef WRITE
-#undef ROUND
-#undef CONVERT
-#undef WRITERS
-#undef LINES
-#undef PLANE_BLOCK
+#undef VECTOR_FACTORS
+#undef WRITE_FLOATS
+#undef WRITE_HALVES
 #undef ADJACENT
 #undef ROWS_OF
 #undef FOLLOWING

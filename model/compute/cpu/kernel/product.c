@@ -185,7 +185,7 @@ void half_pack_panels(const product *q, const float *b, float *to, int64_t i, in
 
 int64_t planes_floats(const minimal *q, const extent *e)
 {
-	return (e->i1 - e->i0) * (e->l1 - e->l0) * q->w * q->yplanes * q->xplanes * q->s.c / (q->half ? 2 : 1);
+	return (e->i1 - e->i0) * (e->l1 - e->l0) * q->w * q->y.n * q->x.n * q->s.c / (q->half ? 2 : 1);
 }
 
 void stage_planes(const minimal *q, const extent *e, int64_t i0, int64_t i1, const float *x, float *room, float *line)
@@ -225,6 +225,17 @@ int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p) { ret
 void minimal_correlate(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
 {
 	set->minimal_correlate(q, p, x, v, y, room);
+}
+
+void transpose_copies(float *y, const float *copies, int64_t n, int64_t size, int64_t rows, int64_t columns)
+{
+	for (int64_t j = 0; j < columns; j++)
+		for (int64_t i = 0; i < rows; i++) {
+			float sum = 0;
+			for (int64_t p = 0; p < n; p++)
+				sum += copies[p * size + i * columns + j];
+			*y++ = sum;
+		}
 }
 
 void add_copies(float *y, const float *copies, int64_t n, int64_t size, int64_t lo, int64_t hi)
