@@ -11,7 +11,7 @@ enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, L
 enum { PILE = 64 };
 
 // A convolution by minimal filtering computes up to TALL tiles at a time. A gradient stages the factors of STAGED channels of x at a time.
-enum { TALL = 64, STAGED = 64 };
+enum { TALL = 64, STAGED = 64, AHEAD = 64 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image
 // are zero. narrow: their elements are stored as bfloat16.

@@ -708,13 +708,14 @@ static ISA(factors) ISA(factors_in)(const minimal_gradient *q, int64_t n, int64_
 	return f;
 }
 
-// Stages the factors of tiles [t0, t1) and channels from n0 on. zeros holds as many zeros as there are channels.
+// Stages the factors of tiles [t0, t1) and channels from n0 on. The values of the tiles that follow are fetched meanwhile. zeros holds as many zeros as there are
+// channels.
 static void ISA(stage_factors)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, const int64_t *pair,
 	const ISA(factors) *f, const float *zeros, float *to)
 {
-	int64_t ready = 0, unit = UNIT(q), taps = o->taps;
+	int64_t ready = 0, unit = UNIT(q), taps = o->taps, ahead = f->n < AHEAD ? f->n : AHEAD;
 	ISA(factor_row) write = ISA(factor_row_of)(q->half, o->narrow, taps);
-	ISA(positions) tile[2];
+	ISA(positions) tile[4];
 	for (int64_t t = t0; t < t1;) {
 		int64_t l = t / q->w, j = t % q->w, end = t1 - t < q->w - j ? j + t1 - t : q->w, y = o->first[0][pair[0]] + l % q->h * o->step[0];
 		const float *image = ISA(element)(x, l / q->h * o->batch + n0, o->narrow);
@@ -724,18 +725,24 @@ static void ISA(stage_factors)(const minimal_gradient *q, const factored *o, con
 				for (int64_t k = 0; k < taps; k++) {
 					int64_t line = y + i * o->apart[0], at = z + k * o->apart[1];
 					int in = line >= 0 && line < o->extent[0] && at >= 0 && at < o->extent[1];
-					tile[ready].at[i * taps + k] = in ? ISA(element)(image, line * o->stride[0] + at * o->stride[1], o->narrow) : zeros;
+					const float *from = in ? ISA(element)(image, line * o->stride[0] + at * o->stride[1], o->narrow) : zeros;
+					for (int64_t m = 0; m < ahead; m += 16)
+						__builtin_prefetch(from + m);
+					tile[ready].at[i * taps + k] = from;
 				}
-			if (++ready == unit) {
+			if (++ready == 2 * unit) {
 				write(tile, f->n, f->width, f->panel, to, f->all);
-				to += f->pitch, ready = 0;
+				to += f->pitch, ready = unit;
+				memcpy(tile, tile + unit, unit * sizeof *tile);
 			}
 		}
 	}
-	if (ready > 0) {
-		for (int i = 0; i < taps * taps; i++)
-			tile[1].at[i] = zeros;
+	for (; ready > 0; ready -= unit, to += f->pitch) {
+		if (ready < unit)
+			for (int i = 0; i < taps * taps; i++)
+				tile[1].at[i] = zeros;
 		write(tile, f->n, f->width, f->panel, to, f->all);
+		memcpy(tile, tile + unit, unit * sizeof *tile);
 	}
 }
 
@@ -790,19 +797,9 @@ static inline void ISA(taps_of_quads)(const float *s, int64_t all, vf *taps)
 	ISA(two_taps)(lines[1], taps + 2);
 }
 
-// What tiles [t0, t1) of a part will stage of an operand, fetched before each of so many tiles of products. Nothing if a part has only some of the channels, whose
-// values are not adjacent.
-static ISA(fetched) ISA(factors_next)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n, int64_t tiles)
-{
-	int64_t line = o->step[0] * o->stride[0];
-	if (t0 >= t1 || n != o->n || o->stride[1] != n || o->batch != q->h * line)
-		return (ISA(fetched)){0};
-	return ISA(fetched_by)(tiles, ISA(element)(x, t0 / q->w * line, o->narrow), ISA(element)(x, (t1 + q->w - 1) / q->w * line, o->narrow));
-}
-
 // Adds the products of n staged rows and of width columns of a panel to the four taps of a pair, some tiles at a time.
 static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const ISA(factors) *a, const float *rows, int64_t n, const ISA(factors) *b,
-	const float *cols, int64_t width, float *y, int add, float *sums, ISA(fetched) *f)
+	const float *cols, int64_t width, float *y, int add, float *sums)
 {
 	const run r = {0, 0, words, 0, 0, 0};
 	const tile_sizes *z = sizes_of(q->tile, VL);
@@ -816,8 +813,6 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 						__builtin_prefetch(y + d / 2 * q->apart[0] + d % 2 * q->apart[1] + k * q->srow + m, 1);
 			for (int64_t k = 0, groups = (height + ROWS - 1) / ROWS, high; k < height; k += high) {
 				high = (height - k + groups - 1) / groups--;
-				ISA(fetch)(&f[0]);
-				ISA(fetch)(&f[1]);
 				ISA(correlation_tile)(q->half, &r, 1, rows + u * a->all + i + k, high, a->pitch, cols + u * b->all, COLS, COLS, sums + u * all + k * COLS,
 					COLS, 0);
 			}
@@ -838,12 +833,12 @@ static void ISA(gradient_panel)(const minimal_gradient *q, int64_t words, const 
 
 // Adds the products of all staged rows and columns.
 static void ISA(gradient_products)(const minimal_gradient *q, int64_t words, const ISA(factors) *a, const float *rows, const ISA(factors) *b,
-	const float *cols, float *y, int add, float *sums, ISA(fetched) *f)
+	const float *cols, float *y, int add, float *sums)
 {
 	for (int64_t from = 0; from < a->n; from += a->width, rows += a->panel)
 		for (int64_t j = 0; j < b->n; j += COLS)
 			ISA(gradient_panel)(q, words, a, rows, a->n - from < a->width ? a->n - from : a->width, b, cols + j / COLS * b->panel,
-				b->n - j < COLS ? b->n - j : COLS, y + from * q->srow + j, add, sums, f);
+				b->n - j < COLS ? b->n - j : COLS, y + from * q->srow + j, add, sums);
 }
 
 static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_part *p, const float *x, const float *v, float *y, float *room)
@@ -851,13 +846,10 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 	ISA(gradient_layout) l = ISA(gradient_layout_of)(q, p);
 	float *vs = room + l.zeros, *xs = vs + l.v, *sums = xs + l.x;
 	ISA(factors) fv = ISA(factors_in)(q, p->j1 - p->j0, l.words, q->swapped);
-	const tile_sizes *z = sizes_of(q->tile, VL);
-	int64_t block = UNIT(q) * z->words, rows = q->swapped ? p->j1 - p->j0 : p->i1 - p->i0, columns = q->swapped ? p->i1 - p->i0 : p->j1 - p->j0;
-	int64_t tiles = (p->pair1 - p->pair0) * z->points * ((rows + ROWS - 1) / ROWS) * ((columns + COLS - 1) / COLS);
+	int64_t block = UNIT(q) * sizes_of(q->tile, VL)->words;
 	memset(room, 0, 4 * l.zeros);
 	for (int64_t t = p->t0; t < p->t1; t += block) {
-		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q), after = p->t1 - end < block ? p->t1 : end + block;
-		ISA(fetched) f[] = {ISA(factors_next)(q, &q->x, x, end, after, p->i1 - p->i0, tiles), ISA(factors_next)(q, &q->v, v, end, after, p->j1 - p->j0, tiles)};
+		int64_t end = p->t1 - t < block ? p->t1 : t + block, words = (end - t + UNIT(q) - 1) / UNIT(q);
 		ISA(stage_factors)(q, &q->v, v, t, end, p->j0, (const int64_t[2]){0}, &fv, room, vs);
 		for (int64_t k = p->pair0; k < p->pair1; k++) {
 			const int64_t pair[2] = {k / q->pairs[1], k % q->pairs[1]};
@@ -866,9 +858,9 @@ static void ISA(minimal_correlate)(const minimal_gradient *q, const gradient_par
 				float *to = y + pair[0] * q->tap[0] + pair[1] * q->tap[1] + (q->swapped ? p->j0 * q->srow + i : i * q->srow + p->j0);
 				ISA(stage_factors)(q, &q->x, x, t, end, i, pair, &fx, room, xs);
 				if (q->swapped)
-					ISA(gradient_products)(q, words, &fv, vs, &fx, xs, to, t > p->t0, sums, f);
+					ISA(gradient_products)(q, words, &fv, vs, &fx, xs, to, t > p->t0, sums);
 				else
-					ISA(gradient_products)(q, words, &fx, xs, &fv, vs, to, t > p->t0, sums, f);
+					ISA(gradient_products)(q, words, &fx, xs, &fv, vs, to, t > p->t0, sums);
 			}
 		}
 	}
