@@ -72,7 +72,8 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: C.int64_t(parts),
 	}
-	if half == halfNone && t.stack() {
+	switch joined := joinedChannels(); {
+	case half == halfNone && t.stack(joined), half == halfAVX512 && parts == 1 && n <= C.FEW_COLS && fewestJoined <= s.Batch && s.Batch < joined && t.stack(fewestJoined):
 		return t
 	}
 	t.q.eights = bit(usesEights(half) && n <= C.FEW_COLS)
@@ -95,8 +96,9 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 	return t
 }
 
-// stack stacks the windows of an operand with few channels, if that is possible and faster.
-func (w *correlation) stack() bool {
+// stack stacks the windows of an operand with few channels and multiplies them in float32, if that is possible and faster: if the other one has at least joined
+// channels, in the case that they change places.
+func (w *correlation) stack(joined int) bool {
 	q, from := w.q, &w.q
 	taps := q.oh * (q.rows / q.s.c)
 	if int(max(q.s.c, q.n))*stackFloats > correlationFloats {
@@ -105,7 +107,7 @@ func (w *correlation) stack() bool {
 	few := func(channels C.int64_t) bool { return channels <= C.FEW_COLS && channels*taps <= stackFloats }
 	switch {
 	case few(q.s.c) && int(q.n) >= 4*fewestJoined:
-	case few(q.n) && int(q.s.c) >= joinedChannels() && q.apart == 1 && q.dilation == 1:
+	case few(q.n) && int(q.s.c) >= joined && q.apart == 1 && q.dilation == 1:
 		// y(i, j) = Σ x(l + i, k + j) v(l, k) = Σ x(l, k) v(l − i, k − j), with the taps in the reverse order
 		down, right := q.oh-1, q.rows/q.s.c-1
 		q.h, q.w = min(from.s.h, from.s.y0+from.h+down), min(from.s.w, from.s.x0+from.w+right) // positions that no tap reads are left out
@@ -120,7 +122,7 @@ func (w *correlation) stack() bool {
 	default:
 		return false
 	}
-	q.stacked = C.int64_t(roundUp(int(q.oh*q.rows), vectorFloats()))
+	q.half, q.stacked = 0, C.int64_t(roundUp(int(q.oh*q.rows), vectorFloats()))
 	w.q, w.size = q, int(q.n*q.stacked)
 	return true
 }

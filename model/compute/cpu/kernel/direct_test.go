@@ -270,6 +270,20 @@ func TestConvStacked(t *testing.T) {
 	}
 }
 
+// TestHalfConvStacked checks that gradients of kernels with few output channels stack rounded operands, too, if the input has few channels as well.
+func TestHalfConvStacked(t *testing.T) {
+	before := halvesVectors
+	t.Cleanup(func() { halvesVectors = before })
+	halvesVectors = true
+	p := NewPool(2)
+	defer p.Close()
+	forHalves(t, []int{halfAVX512}, func(t *testing.T) {
+		checkCorrelation(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
+			s.Batch, s.OutChannels, s.KernelDilation = rapid.IntRange(8, 31).Draw(t, "many"), rapid.IntRange(1, 4).Draw(t, "few"), []int{1, 1}
+		}, func(c *Conv) bool { return c.kernel != nil && c.kernel.q.half == halfNone && c.kernel.exchanged })
+	})
+}
+
 // TestHalfConvCorrelation checks the same for pairs of bfloat16.
 func TestHalfConvCorrelation(t *testing.T) {
 	unfiltered(t)
@@ -511,10 +525,7 @@ func TestConvPaths(t *testing.T) {
 		spec ConvSpec
 		tile int
 	}{{nhwc(16, 32, 64, 128, 4, 2, 1), 4}, {inputGradient(nhwc(16, 16, 256, 512, 4, 2, 1)), 4}, {nhwc(16, 8, 256, 512, 4, 2, 1), 2}, {nhwc(1, 64, 64, 128, 4, 2, 1), 4}, {nhwc(1, 32, 64, 128, 4, 2, 1), 2},
-		{nhwc(64, 32, 16, 32, 4, 2, 1), 2}} {
-		if channels, _ := fewest(halfNone); l.spec.InChannels < channels {
-			continue
-		}
+		{nhwc(64, 32, 16, 32, 4, 2, 1), 4}, {inputGradient(nhwc(1, 64, 16, 32, 4, 2, 1)), 4}} {
 		if c, err := PlanConv(l.spec); err != nil || c.minimal == nil || int(c.minimal.q.tile) != l.tile {
 			t.Errorf("%+v is not computed in tiles of %d × %d outputs: %v", l.spec, l.tile, l.tile, err)
 		}
@@ -522,6 +533,15 @@ func TestConvPaths(t *testing.T) {
 	for size, tile := range map[int]int{8: 2, 16: 4, 32: 4} {
 		if c, err := PlanConv(kernelGradient(nhwc(16, size, 64, 128, 4, 2, 1))); err != nil || c.gradient == nil || int(c.gradient.q.tile) != tile {
 			t.Errorf("the gradient for a kernel of images of %d lines is not computed in tiles of %d × %d positions: %v", size, tile, tile, err)
+		}
+	}
+	narrow := kernelGradient(nhwc(16, 64, vectorFloats(), 2*vectorFloats(), 4, 2, 1))
+	for _, swapped := range []bool{false, true} { // a result with 16 or 32 columns, which a tile has as rows or columns
+		if swapped {
+			narrow.OutStrides.Batch, narrow.OutStrides.Channel = 1, narrow.Batch
+		}
+		if c, err := PlanConv(narrow); vectorFloats() >= 16 && (err != nil || c.gradient == nil || c.gradient.q.tile != 4 || c.gradient.q.swapped != 0 || c.gradient.transposed != swapped) {
+			t.Errorf("the gradient for a kernel of 16 × 32 channels, swapped %v, is not computed with 32 columns: %v", swapped, err)
 		}
 	}
 	if vectorFloats() >= 8 {

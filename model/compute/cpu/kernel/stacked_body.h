@@ -55,7 +55,7 @@ static void ISA(correlate_stacked)(const correlated *q, const correlation_part *
 {
 	ISA(piled) s = ISA(piled_of)(q);
 	float *stack = room + s.xlines * s.line, *wide = stack + ISA(aligned)(s.lines * q->w * q->stacked + 2 * COLS);
-	int64_t group[GROUPS] = {0, GROUP, 2 * GROUP}, row[ROWS], height = ISA(height)(q->n);
+	int64_t group[GROUPS] = {0, GROUP, 2 * GROUP}, row[ROWS], height = ISA(height)(q->n), together = q->vcolumn == q->n ? q->w : 1; // positions that are adjacent
 	for (int64_t i = 0; i < ROWS; i++)
 		row[i] = i * q->stacked;
 	for (int64_t i = p->i0; i < p->i1; i++)
@@ -75,8 +75,8 @@ static void ISA(correlate_stacked)(const correlated *q, const correlation_part *
 				else
 					ISA(stack_any)(q, s.line, from, to);
 				to += q->w * q->stacked;
-				for (int64_t k = 0; k < q->w && q->vnarrow; k++)
-					ISA(widen)(ISA(element)(v, i * q->vbatch + (l + j) * q->vline + k * q->vcolumn, 1), q->n, wide + (j * q->w + k) * q->n);
+				for (int64_t k = 0; k < q->w && q->vnarrow; k += together)
+					ISA(widen)(ISA(element)(v, i * q->vbatch + (l + j) * q->vline + k * q->vcolumn, 1), together * q->n, wide + (j * q->w + k) * q->n);
 			}
 			const float *a = q->vnarrow ? wide : v + i * q->vbatch + l * q->vline;
 			ISA(fetched) next = ISA(stacked_next)(q, p, v, i, l + lines, s.lines);
