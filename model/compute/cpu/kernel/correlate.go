@@ -72,8 +72,9 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: C.int64_t(parts),
 	}
-	switch joined := joinedChannels(); {
-	case half == halfNone && t.stack(joined), half == halfAVX512 && parts == 1 && n <= C.FEW_COLS && fewestJoined <= s.Batch && s.Batch < joined && t.stack(fewestJoined):
+	joined := joinedChannels()
+	narrow := half == halfAVX512 && parts == 1 && n <= C.FEW_COLS && fewestJoined <= s.Batch && s.Batch < joined // bfloat16 takes longer than float32
+	if half == halfNone && t.stack(joined) || narrow && t.stack(fewestJoined) {
 		return t
 	}
 	t.q.eights = bit(usesEights(half) && n <= C.FEW_COLS)

@@ -10,7 +10,8 @@ enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, TOGETHER = 8, POSITIONS = 256, L
 // Positions of which windows are stacked at a time, so that the stacks stay in the L1 cache.
 enum { PILE = 64 };
 
-// A convolution by minimal filtering computes up to TALL tiles at a time. A gradient stages the factors of STAGED channels of x at a time.
+// A convolution by minimal filtering computes up to TALL tiles at a time. A gradient stages the factors of STAGED channels of x at a time, and fetches AHEAD
+// channels of the next tile's values meanwhile.
 enum { TALL = 64, STAGED = 64, AHEAD = 64 };
 
 // Images [h, w, c] with adjacent channels, and the staged part of their lines: from position y0, x0 on. Positions outside the image

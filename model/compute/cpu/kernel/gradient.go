@@ -22,13 +22,13 @@ type gradient struct {
 	tiles int // of all images
 	size  int // of the result
 	flops int // of the direct form
-	// transposed is whether the sums are of the transposed result, whose rows fill vectors better, and stride is that of the result's taps, line by line.
+	// transposed is whether tiles have the result's columns as rows, and stride is that of the result's taps in each dimension.
 	transposed bool
 	stride     [2]int
 }
 
-// gradientChannels is the smallest number of channels of both operands for which staging takes less time than the products that are saved, in words.
-// Tests lower it.
+// gradientChannels is the smallest number of channels of both operands, in words, for which staging tiles of 2 × 2 positions takes less time than the products
+// that are saved. Tests lower it.
 var gradientChannels = 32
 
 const (
@@ -94,7 +94,7 @@ func (c *Conv) planGradient(half, parts int) *gradient {
 	return g
 }
 
-// transpose has the result's columns, of which there are out taps, computed as rows if vectors are filled clearly better.
+// transpose makes the channels that are columns of tiles their rows, and the reverse, if that fills vectors clearly better. out has the numbers of taps.
 func (w *gradient) transpose(out []int) {
 	q := &w.q
 	rows, columns := q.x.n, q.v.n

@@ -708,8 +708,7 @@ static ISA(factors) ISA(factors_in)(const minimal_gradient *q, int64_t n, int64_
 	return f;
 }
 
-// Stages the factors of tiles [t0, t1) and channels from n0 on. The values of the tiles that follow are fetched meanwhile. zeros holds as many zeros as there are
-// channels.
+// Stages the factors of tiles [t0, t1) and channels from n0 on. zeros holds as many zeros as there are channels.
 static void ISA(stage_factors)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, const int64_t *pair,
 	const ISA(factors) *f, const float *zeros, float *to)
 {
