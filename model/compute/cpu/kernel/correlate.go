@@ -73,8 +73,8 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: C.int64_t(parts),
 	}
 	joined := joinedChannels()
-	narrow := half == halfAVX512 && parts == 1 && n <= C.FEW_COLS && fewestJoined <= s.Batch && s.Batch < joined // bfloat16 takes longer than float32
-	if half == halfNone && t.stack(joined) || narrow && t.stack(fewestJoined) {
+	slower := half == halfAVX512 && parts == 1 && n <= C.FEW_COLS && fewestJoined <= s.Batch && s.Batch < joined // than float32, with so few channels
+	if half == halfNone && t.stack(joined) || slower && t.stack(fewestJoined) {
 		return t
 	}
 	t.q.eights = bit(usesEights(half) && n <= C.FEW_COLS)

@@ -712,7 +712,7 @@ static ISA(factors) ISA(factors_in)(const minimal_gradient *q, int64_t n, int64_
 static void ISA(stage_factors)(const minimal_gradient *q, const factored *o, const float *x, int64_t t0, int64_t t1, int64_t n0, const int64_t *pair,
 	const ISA(factors) *f, const float *zeros, float *to)
 {
-	int64_t ready = 0, unit = UNIT(q), taps = o->taps, ahead = f->n < AHEAD ? f->n : AHEAD;
+	int64_t ready = 0, unit = UNIT(q), taps = o->taps, ahead = (f->n < AHEAD ? f->n : AHEAD) >> o->narrow; // floats
 	ISA(factor_row) write = ISA(factor_row_of)(q->half, o->narrow, taps);
 	ISA(positions) tile[4];
 	for (int64_t t = t0; t < t1;) {
