@@ -1,5 +1,8 @@
 // Convolutions without packing for one instruction set. Included at the end of product_body.h, whose vectors it uses; see direct.h.
 
+// Number of values in a word of an operand.
+#define UNIT(q) ((q)->half ? 2 : 1)
+
 // ---- staging ----
 
 // Finds the positions [lo, hi) of a staged line that lie inside the image; returns 0 if there are none.

@@ -93,6 +93,19 @@ func TestConvSpread(t *testing.T) {
 	}, func(c *Conv) bool { return c.direct != nil && c.direct.q.spread > 0 })
 }
 
+// TestHalfConvSpread checks the same for pairs of bfloat16.
+func TestHalfConvSpread(t *testing.T) {
+	joinChannels(t)
+	p := NewPool(2)
+	defer p.Close()
+	forWindowedHalves(t, func(t *testing.T) {
+		checkWindows(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
+			s.OutChannels, s.Stride = rapid.IntRange(1, 8).Draw(t, "channels"), []int{1, 1}
+			s.InChannels = 2 * rapid.IntRange(1, 20).Draw(t, "pairs of inputs' channels")
+		}, func(c *Conv) bool { return c.direct != nil && c.direct.q.spread > 0 && c.direct.q.half != halfNone })
+	})
+}
+
 // joinChannels joins the taps of few channels however many the others are.
 func joinChannels(t *testing.T) {
 	before := fewestJoined

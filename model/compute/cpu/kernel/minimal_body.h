@@ -1,8 +1,5 @@
 // Convolutions by minimal filtering for one instruction set; see direct.h.
 
-// Number of values in a word of an operand.
-#define UNIT(q) ((q)->half ? 2 : 1)
-
 // ---- operands ----
 
 // to = x - y for n floats.

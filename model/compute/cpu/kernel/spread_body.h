@@ -1,5 +1,6 @@
 // Convolutions with few output channels whose windows are one position apart, for one instruction set. The channels of an output do not fill a vector, but
-// those of all taps do: every position of the input is multiplied with all taps, and an output is the sum of the products of its window. Included by direct_body.h.
+// those of all taps do: every position of the input is multiplied with all taps, and an output is the sum of the products of its window. Lines that are stored as
+// the words that tiles multiply are read in place. Included by direct_body.h.
 
 // Adds up the products of a line's outputs, of n channels each. at has those of the first output. Outputs that are adjacent are stored as whole vectors if these
 // reach no further than the next output, which overwrites the excess; the last output of a line is not.
@@ -40,20 +41,20 @@ typedef float ISA(v8) __attribute__((vector_size(32), aligned(4), may_alias));
 GATHER(gather_8, ISA(v8))
 #undef GATHER
 
-// Multiplies count positions, step floats apart, with the kernel of all taps, in panels.
+// Multiplies count positions, step words apart, with the kernel of all taps, in panels.
 static void ISA(spread_line)(const windowed *q, const float *x, int64_t step, int64_t count, const float *b, float *to, ISA(fetched) *f)
 {
-	const run all = {.n = q->s.c};
+	const run all = {.n = q->s.c / UNIT(q)};
 	int64_t group[GROUPS], row[ROWS], height = ISA(height)(count);
 	for (int64_t i = 0; i < GROUPS; i++)
 		group[i] = i * GROUP * step;
 	for (int64_t i = 0; i < ROWS; i++)
 		row[i] = i * q->spread;
-	for (int64_t p = 0; p < q->spread; p += COLS, b += q->s.c * COLS)
+	for (int64_t p = 0; p < q->spread; p += COLS, b += all.n * COLS)
 		for (int64_t i = 0; i < count; i += height) {
 			int64_t rows = count - i < height ? count - i : height;
 			ISA(fetch)(f);
-			ISA(direct_tiles)[rows - 1][q->spread - p > VL](&all, 1, x + i * step, group, step, 1, b, COLS, to + i * q->spread + p, row, 0);
+			ISA(tile_of)(q->half, 0, rows, q->spread - p > VL ? 2 : 1)(&all, 1, x + i * step, group, step, 1, b, COLS, to + i * q->spread + p, row, 0);
 		}
 }
 
@@ -94,12 +95,16 @@ static void ISA(windows_spread)(const windowed *q, const window *list, const ext
 			if (ISA(inside)(s, s->y0 + l, &lo, &hi)) {
 				ISA(fetched) f = ISA(outputs_next)(q, list, e, i, l, y);
 				float *to = room + l % q->ring * size + lo * q->spread;
-				if (s->narrow) {
-					ISA(stage_line)(s, image, s->y0 + l, staged);
-					ISA(spread_line)(q, staged + lo * s->c, s->c, hi - lo, b, to, &f);
-				} else {
-					ISA(spread_line)(q, image + (s->y0 + l) * s->sy + (s->x0 + lo) * s->sx, s->sx, hi - lo, b, to, &f);
+				const float *from = ISA(element)(image, (s->y0 + l) * s->sy + (s->x0 + lo) * s->sx, s->narrow);
+				int64_t step = s->sx / UNIT(q);
+				if (!s->narrow != !q->half) {
+					if (q->half)
+						ISA(stage_halves)(s, image, s->y0 + l, (half *)(void *)staged, 0);
+					else
+						ISA(stage_line)(s, image, s->y0 + l, staged);
+					step = s->c / UNIT(q), from = staged + lo * step;
 				}
+				ISA(spread_line)(q, from, step, hi - lo, b, to, &f);
 			}
 			for (const window *w = list + e->w0; w < list + e->w1; w++) {
 				float *to = ISA(completed)(q, w, e, i, l, y);

@@ -44,6 +44,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Channel != 1 || s.Batch*s.InChannels*s.OutChannels*c.out[0]*c.out[1] == 0 {
 		return nil, nil
 	}
+	spreads := pairs == nil && c.spreads(half, parts)
 	w := &windows{batch: s.Batch, unit: 1, pairs: pairs}
 	w.q.parts = C.int64_t(parts)
 	if pairs != nil {
@@ -52,7 +53,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
 		few := s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS)
-		if s.InChannels%2 != 0 || few && (C.half_strips(C.int(half)) == 0 || s.OutChannels > C.FEW_COLS) || s.kernelLies() && (half == halfAVX512 || parts > 1) {
+		if s.InChannels%2 != 0 || few && !spreads && (C.half_strips(C.int(half)) == 0 || s.OutChannels > C.FEW_COLS) || s.kernelLies() && (half == halfAVX512 || parts > 1) {
 			return nil, nil
 		}
 	} else if s.fewRead(s.firstClass()) {
@@ -70,11 +71,11 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		taps = append(taps, [2]phaseTaps{y, x})
 	}
 	w.stage(s, taps)
-	if half != halfNone && !w.stacks(s, half, taps) {
+	if half != halfNone && !spreads && !w.stacks(s, half, taps) {
 		w.q.side = C.int64_t(c.strip(half))
 	}
 	w.q.n, w.q.obatch, w.q.ochannel = C.int64_t(s.OutChannels), C.int64_t(s.OutStrides.Batch), C.int64_t(s.OutStrides.Channel)
-	if half == halfNone && pairs == nil && s.spreads() {
+	if spreads {
 		w.spread(s, taps)
 	} else if s.OutChannels <= C.FEW_COLS && half == halfNone {
 		w.q.few = 1
@@ -89,6 +90,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		if err != nil {
 			return nil, err
 		}
+		kernel.c.parts = w.q.parts
 		w.kernels = append(w.kernels, kernel)
 	}
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
@@ -376,11 +378,19 @@ func (w *windows) fewRuns(v *C.window, channels int, y, x phaseTaps) int {
 	return roundUp(at, vector)
 }
 
-// spreads reports whether products of every position with all taps fill vectors, while those of an output do not.
-func (s *ConvSpec) spreads() bool {
+// spreads reports whether products of every position with all taps fill vectors, while those of an output do not, in float32 or with a set for bfloat16 that
+// has vectors of pairs and would not use strips.
+func (c *Conv) spreads(half, parts int) bool {
+	s, least := &c.spec, joinedChannels()
+	if half != halfNone {
+		least = fewestJoined
+		if at := s.InStrides; half == halfAMX || parts > 1 || c.strip(half) != 0 || (at.Batch|at.Spatial[0]|at.Spatial[1])%2 != 0 {
+			return false
+		}
+	}
 	n, vector := s.OutChannels, vectorFloats()
 	all := s.Kernel[0] * s.Kernel[1] * n
-	return s.Stride[0] == 1 && s.Stride[1] == 1 && n <= max(vector/2, C.FEW_COLS) && s.OutStrides.Channel == 1 && s.InChannels >= joinedChannels() &&
+	return s.Stride[0] == 1 && s.Stride[1] == 1 && n <= max(vector/2, C.FEW_COLS) && s.OutStrides.Channel == 1 && s.InChannels >= least &&
 		2*all*roundUp(n, vector) >= 3*n*roundUp(all, vector)
 }
 
@@ -393,7 +403,7 @@ func joinedChannels() int {
 	return 4 * fewestJoined
 }
 
-// fewestJoined is joinedChannels with vectors of 16 floats. Tests lower it.
+// fewestJoined is joinedChannels with vectors of 16 floats, and with those of pairs of bfloat16. Tests lower it.
 var fewestJoined = 8
 
 // spread multiplies every position of the input with all taps.
@@ -403,7 +413,7 @@ func (w *windows) spread(s *ConvSpec, taps [][2]phaseTaps) {
 	for _, t := range taps {
 		w.q.ring = max(w.q.ring, C.int64_t((t[0].taps-1)*t[0].tapMove+1))
 	}
-	w.packed = roundUp(all, cols) * s.InChannels
+	w.packed = roundUp(all, cols) * s.InChannels / w.unit
 }
 
 // spreadRuns adds a run for each tap: n is the number of lines after the first one, and a the first output's products in a line.
