@@ -34,14 +34,19 @@ type autoencoder struct {
 
 // newAutoencoder joins the shared networks with a bottleneck; outputs is the encoder's output size and size the decoder's input size.
 func newAutoencoder(c model.Config, image Image, middle bottleneck, outputs, size int, gain float64) autoencoder {
-	encoder := net.Encoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, Out: outputs}
-	decoder := net.Decoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, In: size}
-	if c.Precision == model.BF16 {
-		encoder.Products, decoder.Products = layer.Mixed, layer.Mixed
-	}
+	encoder := net.Encoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, Out: outputs, Products: products(c)}
+	decoder := net.Decoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, In: size, Products: products(c)}
 	networks := slices.Concat(encoder.Params(), decoder.Params())
 	s := store{params: slices.Concat(encoder.Params(), middle.Params(), decoder.Params()), networks: networks, unbiased: c.NoBiasDecay, seed: c.Seed, rate: c.CodebookLR}
 	return autoencoder{store: s, cfg: c, encoder: encoder, decoder: decoder, middle: middle, size: size, gain: gain}
+}
+
+// products returns the precision of the products of convolutions and linear layers.
+func products(c model.Config) layer.Products {
+	if c.Precision == model.BF16 {
+		return layer.Mixed
+	}
+	return layer.Exact
 }
 
 // Discrete implements Model.

@@ -24,7 +24,7 @@ func newHRR(c model.Config, image Image) *HRR {
 	slots := latent.HRR{
 		M: c.M, K: c.K, D: c.D, Exact: c.Inverse == "exact", UnitSymbols: c.SymbolInit == "unit",
 		LearnSymbols: c.LearnSymbols, StaticCodebook: c.StaticCodebook, FreeCodebook: c.FreeCodebook, NoDenoiser: c.NoDenoiser,
-		Binding: c.Binding, Rotation: c.VQGradient != "", Following: following(c),
+		Binding: c.Binding, Rotation: c.VQGradient != "", Following: following(c), Products: products(c),
 	}
 	return &HRR{newAutoencoder(c, image, slots, c.D, c.D, math.Sqrt(float64(c.M)/float64(c.D))), slots}
 }

@@ -27,6 +27,8 @@ type HRR struct {
 	NoDenoiser     bool   // v̄ = ṽ
 	Rotation       bool   // use the rotation trick for the gradient through the quantizer, not straight-through
 
+	Products layer.Products // of denoiser and generator
+
 	Following // of a free codebook, which follows denoised values
 }
 
@@ -142,8 +144,8 @@ func (h HRR) Codebook(scope *context.Context, g *Graph) *Node {
 
 // generate returns φ(S)·√(1/d) for seeds [n, d].
 func (h HRR) generate(scope *context.Context, seeds *Node) *Node {
-	hidden := layer.LeakyReLU(layer.Dense(scope, "generator1", seeds), leak)
-	return MulScalar(layer.Dense(scope, "generator2", hidden), math.Sqrt(1/float64(h.D)))
+	hidden := layer.LeakyReLU(h.Products.Dense(scope, "generator1", seeds), leak)
+	return MulScalar(h.Products.Dense(scope, "generator2", hidden), math.Sqrt(1/float64(h.D)))
 }
 
 // denoise returns v̄ = W₂ LeakyReLU(W₁ ṽ + b₁) + b₂, with 2d hidden units shared by all slots; ṽ and v̄ are [B, m, d].
@@ -151,8 +153,8 @@ func (h HRR) denoise(scope *context.Context, retrieved *Node) *Node {
 	if h.NoDenoiser {
 		return retrieved
 	}
-	hidden := layer.LeakyReLU(layer.Dense(scope, "denoise1", Reshape(retrieved, -1, h.D)), leak)
-	return Reshape(layer.Dense(scope, "denoise2", hidden), -1, h.M, h.D)
+	hidden := layer.LeakyReLU(h.Products.Dense(scope, "denoise1", Reshape(retrieved, -1, h.D)), leak)
+	return Reshape(h.Products.Dense(scope, "denoise2", hidden), -1, h.M, h.D)
 }
 
 // Nearest returns the index of the entry nearest to each value, the lowest in a tie.

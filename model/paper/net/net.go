@@ -49,8 +49,7 @@ func (e Encoder) Apply(scope *context.Context, x *Node) *Node {
 		x = e.Products.Of(x, layer.Value(scope, g, fmt.Sprintf("encoder.%d.weight", 3*i)), halving)
 		norm := fmt.Sprintf("encoder.%d", 3*i+1)
 		gain, bias := layer.Value(scope, g, norm+".weight"), layer.Value(scope, g, norm+".bias")
-		x = Add(Mul(InstanceNorm(x), InsertAxes(gain, 0, 0, 0)), InsertAxes(bias, 0, 0, 0))
-		x = layer.LeakyReLU(x, leak)
+		x = layer.LeakyReLU(Modulate(x, InsertAxes(gain, 0, 0, 0), InsertAxes(bias, 0, 0, 0)), leak)
 	}
 	h := layer.LeakyReLU(e.Products.Dense(scope, "fc1", Reshape(x, batch, -1)), 0)
 	return e.Products.Dense(scope, "fc2", h)
@@ -90,7 +89,7 @@ func (d Decoder) From(scope *context.Context, first, z *Node) *Node {
 	if first == nil {
 		first = d.First(scope, z.Graph())
 	}
-	x := d.modulate(scope, 0, first, style)
+	x := d.start(scope, first, style)
 	for i := 1; i < len(d.Widths); i++ {
 		x = d.Up(scope, i, x, style)
 	}
@@ -99,7 +98,7 @@ func (d Decoder) From(scope *context.Context, first, z *Node) *Node {
 
 // First returns what block 0 computes before the style modulates it, which depends only on the weights: [1, H/8, W/8, Widths[3]].
 func (d Decoder) First(scope *context.Context, g *Graph) *Node {
-	return d.convolve(scope, 0, layer.Value(scope, g, "canvas"))
+	return InstanceNorm(d.convolve(scope, 0, layer.Value(scope, g, "canvas")))
 }
 
 // Style returns w = ReLU(Linear z), [B, FC], for z of [B, In].
@@ -111,9 +110,16 @@ func (d Decoder) Style(scope *context.Context, z *Node) *Node {
 // Up applies block i, from 0, to x, the output of the previous block; block 0 ignores x and reads the canvas, shared by the whole batch.
 func (d Decoder) Up(scope *context.Context, i int, x, style *Node) *Node {
 	if i == 0 {
-		return d.modulate(scope, 0, d.First(scope, style.Graph()), style)
+		return d.start(scope, d.First(scope, style.Graph()), style)
 	}
-	return d.modulate(scope, i, d.convolve(scope, i, x), style)
+	gain, bias := d.affine(scope, i, style)
+	return Modulate(d.convolve(scope, i, x), gain, bias)
+}
+
+// start modulates first, the output of First, by the style.
+func (d Decoder) start(scope *context.Context, first, style *Node) *Node {
+	gain, bias := d.affine(scope, 0, style)
+	return Add(Mul(first, gain), bias)
 }
 
 // Out maps the output of the last block to logits, [B, H, W, C].
@@ -123,19 +129,18 @@ func (d Decoder) Out(scope *context.Context, x *Node) *Node {
 	return logits
 }
 
-// convolve applies block i, which is StyleConvT, up to AdaIN: ConvTranspose → LeakyReLU 0.2 → InstanceNorm; the output is twice as large as x.
+// convolve applies block i, which is StyleConvT, up to its norm: ConvTranspose → LeakyReLU 0.2; the output is twice as large as x.
 func (d Decoder) convolve(scope *context.Context, i int, x *Node) *Node {
 	x = d.Products.Of(x, layer.Value(scope, x.Graph(), fmt.Sprintf("up.%d.conv.weight", i)), ConvTranspose)
-	return InstanceNorm(layer.LeakyReLU(x, leak))
+	return layer.LeakyReLU(x, leak)
 }
 
-// modulate applies AdaIN, the end of block i.
+// affine returns the factor and the summand of AdaIN, the end of block i, each [B, 1, 1, C].
 //
-//	(1 + scale)·x + bias,  (scale, bias) = Linear(style)
-func (d Decoder) modulate(scope *context.Context, i int, x, style *Node) *Node {
-	affine := Split(d.Products.Dense(scope, fmt.Sprintf("up.%d.affine", i), style), 1, 2)
-	scale, bias := InsertAxes(affine[0], 1, 1), InsertAxes(affine[1], 1, 1)
-	return Add(Mul(x, OnePlus(scale)), bias)
+//	(1 + scale)·x̂ + bias,  (scale, bias) = Linear(style)
+func (d Decoder) affine(scope *context.Context, i int, style *Node) (gain, bias *Node) {
+	halves := Split(d.Products.Dense(scope, fmt.Sprintf("up.%d.affine", i), style), 1, 2)
+	return OnePlus(InsertAxes(halves[0], 1, 1)), InsertAxes(halves[1], 1, 1)
 }
 
 // InstanceNorm normalizes every channel of every image to mean 0 and variance 1 (biased, plus ε = 1e-5).
@@ -146,14 +151,39 @@ func (d Decoder) modulate(scope *context.Context, i int, x, style *Node) *Node {
 //
 //	∂x = (∂x̂ - mean ∂x̂ - x̂·mean(∂x̂·x̂)) / √(var + ε)
 func InstanceNorm(x *Node) *Node {
-	var normal *Node
-	x = IdentityWithCustomGradient(x, func(_, v *Node) *Node {
-		return Sub(Sub(v, spatialMean(v)), Mul(normal, spatialMean(Mul(v, normal))))
-	})
-	deviation := Sub(x, StopGradient(spatialMean(x)))
-	scale := Reciprocal(Sqrt(AddScalar(spatialMean(Square(deviation)), epsilon)))
-	normal = Mul(deviation, StopGradient(scale))
-	return normal
+	normal, scale := standardize(x)
+	return layer.WithGradient(normal, []*Node{x}, func(v *Node) *Node { return Mul(scale, unstandardize(v, normal)) })
+}
+
+// Modulate returns gain·x̂ + bias for x̂ = InstanceNorm(x); gain and bias are [B, 1, 1, C], or [1, 1, 1, C] for all images. Since they are constant over H
+// and W, all gradients need the same two sums over these:
+//
+//	∂bias = Σ v,  ∂gain = Σ v·x̂,  ∂x = gain·(v - mean v - x̂·mean(v·x̂)) / √(var + ε)      v is the output's gradient
+func Modulate(x, gain, bias *Node) *Node {
+	normal, scale := standardize(x)
+	sum := func(v *Node) *Node {
+		v = ReduceAndKeep(v, ReduceSum, 1, 2)
+		if gain.Shape().Dim(0) == 1 {
+			v = ReduceAndKeep(v, ReduceSum, 0)
+		}
+		return v
+	}
+	return layer.WithGradient(Add(Mul(normal, gain), bias), []*Node{x, gain, bias},
+		func(v *Node) *Node { return Mul(Mul(gain, scale), unstandardize(v, normal)) },
+		func(v *Node) *Node { return sum(Mul(v, normal)) },
+		sum)
+}
+
+// standardize returns x̂, [B, H, W, C], and 1/√(var + ε), [B, 1, 1, C].
+func standardize(x *Node) (normal, scale *Node) {
+	deviation := Sub(x, spatialMean(x))
+	scale = Reciprocal(Sqrt(AddScalar(spatialMean(Square(deviation)), epsilon)))
+	return Mul(deviation, scale), scale
+}
+
+// unstandardize returns the part of v that changes x̂: v - mean v - x̂·mean(v·x̂).
+func unstandardize(v, normal *Node) *Node {
+	return Sub(Sub(v, spatialMean(v)), Mul(normal, spatialMean(Mul(v, normal))))
 }
 
 // spatialMean averages [B, H, W, C] over H and W, keeping them as axes of 1.

@@ -152,12 +152,20 @@ type generator struct {
 	pinned  [vectors]bool // whether the current instruction uses the register
 	fixed   [vectors]bool // whether the register holds a single value or a sum for the whole stretch
 	rows    bool          // whether the code computes sums row by row
-	sums    []int         // registers of the reductions' sums, if the code computes a column at a time
 	base    map[int]int   // registers with the addresses of slots
+
+	columns []column // the vectors of columns that each pass over the rows computes, with sums in registers
+	column  int      // the one being written
+}
+
+// column has the registers of a vector of columns.
+type column struct {
+	sums   []int       // of the reductions
+	shared map[int]int // of values that all rows share, by slot
 }
 
 // generate returns the code of a function of the slots' addresses and of a number of bytes, which computes instructions [from, n). If the program
-// is summed, its other parameters are the address of the sums, as [reductions, summed], and the first byte. It computes short rows one vector
+// is summed, its other parameters are the address of the sums, as [reductions, summed], and the first byte. It computes short rows one or two vectors
 // of columns after the other, with sums in registers, and long ones in the order of memory, with sums in memory.
 func generate(p *Program, from, n int) []byte {
 	g := &generator{p: p, n: n, now: from, rows: p.c.summed > 0 && p.sumsRows(), base: map[int]int{}}
@@ -165,24 +173,49 @@ func generate(p *Program, from, n int) []byte {
 		g.slot[r] = -1
 	}
 	g.prepare(from)
-	columns, start := 0, 0
+	start, passes := 0, 0
 	switch {
 	case g.rows:
 		start = g.beginRows()
-		g.add(-1)
 	case p.c.summed > 0:
-		columns = g.beginColumns(int(p.c.inner) / lanes)
-		for _, r := range g.sums {
-			g.vex(vxorps, r, r, vector{kind: inVector, n: r})
+		passes = g.beginColumns(int(p.c.inner) / lanes / len(g.columns))
+		for c := range g.columns {
+			g.enter(c)
+			for _, r := range g.columns[c].sums {
+				g.vex(vxorps, r, r, vector{kind: inVector, n: r})
+			}
+			g.share()
 		}
-		g.share()
 		start = len(g.code)
-		g.add(-1)
 	default:
 		start = g.begin()
 	}
-	for ; g.now < n; g.now++ {
-		g.instruction(&p.code[g.now])
+	for c := range max(1, len(g.columns)) {
+		g.enter(c)
+		g.body(from)
+	}
+	switch {
+	case g.rows:
+		g.endRows(start, int(p.c.summed)/lanes)
+	case p.c.summed > 0:
+		g.end(start, 4*int(p.c.inner))
+		for c, column := range g.columns {
+			for i, r := range column.sums {
+				g.vex(vmovupsStore, r, 0, vector{inFloat, rdx, 4 * (i*int(p.c.inner) + c*lanes)})
+			}
+		}
+		g.endColumns(passes, 4*lanes*len(g.columns))
+	default:
+		g.end(start, 4*lanes)
+	}
+	return g.finish()
+}
+
+// body writes the instructions from one on.
+func (g *generator) body(from int) {
+	g.add(-1)
+	for g.now = from; g.now < g.n; g.now++ {
+		g.instruction(&g.p.code[g.now])
 		g.add(g.now)
 		for r, s := range g.slot {
 			g.pinned[r] = false
@@ -191,39 +224,42 @@ func generate(p *Program, from, n int) []byte {
 			}
 		}
 	}
-	switch {
-	case g.rows:
-		g.endRows(start, int(p.c.summed)/lanes)
-	case p.c.summed > 0:
-		g.end(start, 4*int(p.c.inner))
-		for i, r := range g.sums {
-			g.vex(vmovupsStore, r, 0, vector{inFloat, rdx, 4 * i * int(p.c.inner)})
-		}
-		g.endColumns(columns)
-	default:
-		g.end(start, 4*lanes)
-	}
-	return g.finish()
 }
 
-// share loads values that are the same in all rows of a result.
-func (g *generator) share() {
-	for _, l := range g.p.loads {
-		slot := int(l.slot)
-		fixed := 0
-		for _, f := range g.fixed {
-			if f {
-				fixed++
+// enter makes a column's shared values those that the code uses.
+func (g *generator) enter(column int) {
+	g.column = column
+	for c := range g.columns {
+		for slot, r := range g.columns[c].shared {
+			if g.slot[r] = -1; c == column {
+				g.slot[r] = slot
 			}
 		}
-		if fixed == mostFixed {
-			return
-		}
-		if g.p.sharedRow(&l) && g.nextRead(slot, 0) >= 0 {
-			g.fixed[g.load(C.int32_t(l.slot))] = true
+	}
+}
+
+// share loads values that are the same in all rows of a result, as many as there are registers for in each column.
+func (g *generator) share() {
+	column := &g.columns[g.column]
+	most := (mostFixed - g.allFixed()) / (len(g.columns) - g.column)
+	for _, l := range g.p.loads {
+		if slot := int(l.slot); len(column.shared) < most && g.p.sharedRow(&l) && g.nextRead(slot, 0) >= 0 {
+			r := g.load(C.int32_t(l.slot))
+			g.fixed[r], column.shared[slot] = true, r
 		}
 	}
 	g.pinned = [vectors]bool{}
+}
+
+// allFixed returns the number of fixed registers.
+func (g *generator) allFixed() int {
+	n := 0
+	for _, f := range g.fixed {
+		if f {
+			n++
+		}
+	}
+	return n
 }
 
 // add adds to the sums of the slots that instruction i is the last to write; −1 stands for those that no instruction writes.
@@ -241,8 +277,9 @@ func (g *generator) add(i int) {
 		}
 		if last == i {
 			x := g.load(C.int32_t(slot))
-			if len(g.sums) > 0 {
-				g.vex(vaddps, g.sums[k], g.sums[k], vector{kind: inVector, n: x})
+			if len(g.columns) > 0 {
+				sum := g.columns[g.column].sums[k]
+				g.vex(vaddps, sum, sum, vector{kind: inVector, n: x})
 			} else {
 				sum, at := g.take(), vector{inSums, rdx, 4 * k * int(g.p.c.summed)}
 				g.vex(vaddps, sum, x, at)
@@ -280,11 +317,21 @@ func (g *generator) prepare(from int) {
 			}
 		}
 	}
-	if g.p.c.summed > 0 && !g.rows {
-		for k := range g.p.reductions {
-			r := vectors - scalars - 1 - k
-			g.sums, g.fixed[r] = append(g.sums, r), true
+	if g.p.c.summed == 0 || g.rows {
+		return
+	}
+	n := 1 // two vectors are a cache line, and their sums do not wait for each other
+	if sums := len(g.p.reductions); int(g.p.c.inner)%(2*lanes) == 0 && scalars+2*sums <= mostFixed {
+		n = 2
+	}
+	r := vectors - scalars
+	for range n {
+		c := column{shared: map[int]int{}}
+		for range g.p.reductions {
+			r--
+			c.sums, g.fixed[r] = append(c.sums, r), true
 		}
+		g.columns = append(g.columns, c)
 	}
 }
 
@@ -339,19 +386,19 @@ func (g *generator) array(slot int) vector {
 		base = rax
 		g.address(rax, slot)
 	}
-	if s := g.p.slots[slot]; g.p.c.summed > 0 && s.kind == C.IN_MEMORY && int(s.index) < len(g.p.spec.Inputs) {
+	if s := g.p.slots[slot]; g.p.c.summed > 0 && g.column == 0 && s.kind == C.IN_MEMORY && int(s.index) < len(g.p.spec.Inputs) {
 		g.prefetch(prefetcht0, base, ahead)
 	}
 	if g.rows && slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot && l.once == 1 }) {
 		return vector{kind: inRow, n: base}
 	}
-	return vector{kind: inArray, n: base}
+	return vector{kind: inArray, n: base, at: 4 * lanes * g.column}
 }
 
 // save stores the value of a register. Results that are not computed in place are often not in a cache.
 func (g *generator) save(r int) {
 	to := g.array(g.slot[r])
-	if to.kind == inArray && g.p.slots[g.slot[r]].kind == C.IN_MEMORY {
+	if to.kind == inArray && g.column == 0 && g.p.slots[g.slot[r]].kind == C.IN_MEMORY {
 		g.prefetch(prefetchw, to.n, aheadStored)
 	}
 	g.vex(vmovupsStore, r, 0, to)
@@ -528,6 +575,7 @@ func (g *generator) most(op opcode, d, x, y int) {
 	g.vex(vcmpps, nan, x, vector{kind: inVector, n: x}, ifUnordered)
 	g.vex(op, d, x, vector{kind: inVector, n: y})
 	g.blend(d, d, vector{kind: inVector, n: x}, nan)
+	g.pinned[nan] = false
 }
 
 func (g *generator) roundBF16(d, x int) {

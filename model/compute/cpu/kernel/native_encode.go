@@ -19,12 +19,12 @@ const lanes = 8 // floats of a vector
 // use is a place in the code that holds the distance from its end to a constant.
 type use struct{ at, constant, behind int }
 
-// vector is the second operand of an instruction: a register, memory at base + rcx, one or more floats at base + at, sums at rdx + r11 + at, or a
+// vector is the second operand of an instruction: a register, memory at base + rcx + at, one or more floats at base + at, sums at rdx + r11 + at, or a
 // constant.
 type vector struct {
 	kind operandKind
 	n    int // register, base register or index of the constant
-	at   int // offset of inFloat and inSums
+	at   int // offset of inArray, up to 127 bytes, inFloat and inSums
 }
 
 type operandKind uint8
@@ -124,8 +124,8 @@ func (a *assembler) vex(op opcode, reg, first int, second vector, immediate ...b
 	switch second.kind {
 	case inVector:
 		a.bytes(0xc0 | middle | byte(second.n&7))
-	case inArray: // [base + rcx]
-		a.bytes(0x04|middle, rcx<<3|byte(second.n&7))
+	case inArray: // [base + rcx + at]
+		a.bytes(0x44|middle, rcx<<3|byte(second.n&7), byte(second.at))
 	case inFloat: // [base + at]
 		a.bytes(0x80 | middle | byte(second.n&7))
 		a.int32(second.at)
@@ -185,7 +185,7 @@ func (a *assembler) prefetch(op byte, base, at int) {
 	a.int32(at)
 }
 
-// beginColumns starts a loop over n vectors of columns, from offset rcx on, and returns its first instruction's place.
+// beginColumns starts a loop of n steps over columns, from offset rcx on, and returns its first instruction's place.
 func (a *assembler) beginColumns(n int) int {
 	a.bytes(0x53) // push rbx
 	a.bytes(0xbb) // mov ebx, n
@@ -196,12 +196,12 @@ func (a *assembler) beginColumns(n int) int {
 	return start
 }
 
-// endColumns closes the loop over columns.
-func (a *assembler) endColumns(start int) {
-	a.bytes(0x49, 0x83, 0xc3, 4*lanes) // add r11, 32
-	a.bytes(0x48, 0x83, 0xc2, 4*lanes) // add rdx, 32
-	a.bytes(0xff, 0xcb)                // dec ebx
-	a.bytes(0x0f, 0x85)                // jnz start
+// endColumns closes the loop over columns, whose steps are of so many bytes, up to 127.
+func (a *assembler) endColumns(start, bytes int) {
+	a.bytes(0x49, 0x83, 0xc3, byte(bytes)) // add r11, bytes
+	a.bytes(0x48, 0x83, 0xc2, byte(bytes)) // add rdx, bytes
+	a.bytes(0xff, 0xcb)                    // dec ebx
+	a.bytes(0x0f, 0x85)                    // jnz start
 	a.int32(start - (len(a.code) + 4))
 	a.bytes(0x5b) // pop rbx
 }
