@@ -314,12 +314,14 @@ func (c *compiler) finish() error {
 func (c *compiler) block() int {
 	arrays := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
 	most := min(max(cacheFloats/(c.registers+arrays), leastBlock), mostBlock)
-	if c.p.sumsRows() {
-		most = min(summedBlock, int(c.p.c.r*c.p.c.inner))
-	}
 	unit := 1
-	if len(c.p.reductions) > 0 {
+	switch inner, _ := c.p.sharedRows(); {
+	case c.p.sumsRows():
+		unit, most = int(c.p.c.inner), min(summedBlock, int(c.p.c.r*c.p.c.inner))
+	case len(c.p.reductions) > 0:
 		unit = int(c.p.c.inner)
+	case inner > 0:
+		unit, most = inner, mostBlock
 	}
 	for _, n := range append([]int{16}, c.periods...) {
 		if both := unit / gcd(unit, n) * n; both <= most {

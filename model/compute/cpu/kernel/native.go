@@ -23,6 +23,7 @@ const (
 	leastSummed  = 2048 // elements of a result for which sums in memory are worthwhile
 	ahead        = 4096 // bytes between a vector that is read and the one that is fetched, in another page
 	aheadStored  = 2048 // the same for one that is stored
+	leastRows    = 16   // rows of a block, and rows that share values, for which reading these once is worthwhile
 	mostFixed    = 10   // registers with single values, sums and values that all rows share; an operation takes up to 6 more
 )
 
@@ -40,6 +41,7 @@ func translate(p *Program) []C.stretch {
 	}
 	var out []C.stretch
 	var code []byte
+	p.setRows(p.sharedRows())
 	for from := 0; from < len(p.code); {
 		n, known := from+1, translatable(p.code[from])
 		for n < len(p.code) && translatable(p.code[n]) == known {
@@ -63,9 +65,7 @@ func translate(p *Program) []C.stretch {
 	region, err := executable(code)
 	if err != nil { // some systems forbid it
 		p.c.summed = 0
-		for i := range p.loads {
-			p.loads[i].once = 0
-		}
+		p.setRows(0, 0)
 		return nil
 	}
 	runtime.AddCleanup(p, func(region []byte) { _ = unix.Munmap(region) }, region)
@@ -107,11 +107,53 @@ func (p *Program) sum() {
 	}
 	for i := range p.loads {
 		l := &p.loads[i]
-		stored := slices.ContainsFunc(p.stores, func(s C.storing) bool { return s.slot == l.slot })
-		if p.sumsRows() && p.sharedRow(l) && !stored {
+		if p.sumsRows() && p.sharedRow(l) && !p.storesSlot(l.slot) {
 			l.once = 1
 		}
 	}
+}
+
+// sharedRows returns the length of rows that share loaded values in a program without reductions, and their number, if machine code can read these values once
+// for all of them; 0 if not.
+func (p *Program) sharedRows() (inner, r int) {
+	if !machineCode || programSet() == 0 || len(p.reductions) > 0 || len(p.code) < leastStretch ||
+		slices.ContainsFunc(p.code, func(c C.instruction) bool { return !translatable(c) }) {
+		return 0, 0
+	}
+	for _, l := range p.loads {
+		n, rows := int(l.n[0]), int(l.n[1])
+		switch {
+		case l.axes < 2 || l.stride[1] != 0 || n%lanes != 0 || inner > 0 && n != inner:
+		case inner == 0:
+			inner, r = n, rows
+		default:
+			r = gcd(r, rows)
+		}
+	}
+	if r < leastRows || inner*leastRows > mostBlock {
+		return 0, 0
+	}
+	return inner, r
+}
+
+// setRows makes machine code read values that so many rows share once, or every time if inner is 0.
+func (p *Program) setRows(inner, r int) {
+	for i := range p.loads {
+		p.loads[i].once = 0
+	}
+	if p.c.rowed = bit(inner > 0); inner == 0 {
+		return
+	}
+	p.c.inner, p.c.r = C.int64_t(inner), C.int64_t(r)
+	for i := range p.loads {
+		l := &p.loads[i]
+		l.once = bit(p.sharedRow(l) && !p.storesSlot(l.slot))
+	}
+}
+
+// storesSlot reports whether a slot's value is an output that is copied from it.
+func (p *Program) storesSlot(slot C.int64_t) bool {
+	return slices.ContainsFunc(p.stores, func(s C.storing) bool { return s.slot == slot })
 }
 
 // sharedRow reports whether a loaded value is the same in all rows of a result.
@@ -165,8 +207,9 @@ type column struct {
 }
 
 // generate returns the code of a function of the slots' addresses and of a number of bytes, which computes instructions [from, n). If the program
-// is summed, its other parameters are the address of the sums, as [reductions, summed], and the first byte. It computes short rows one or two vectors
-// of columns after the other, with sums in registers, and long ones in the order of memory, with sums in memory.
+// is summed, its other parameters are the address of the sums, as [reductions, summed], and the first byte; if rows share values, they are 0. It computes
+// one or two vectors of columns of all rows after the other, with sums and shared values in registers, and long rows that are summed in the order of memory,
+// with sums in memory.
 func generate(p *Program, from, n int) []byte {
 	g := &generator{p: p, n: n, now: from, rows: p.c.summed > 0 && p.sumsRows(), base: map[int]int{}}
 	for r := range g.slot {
@@ -177,7 +220,7 @@ func generate(p *Program, from, n int) []byte {
 	switch {
 	case g.rows:
 		start = g.beginRows()
-	case p.c.summed > 0:
+	case len(g.columns) > 0:
 		passes = g.beginColumns(int(p.c.inner) / lanes / len(g.columns))
 		for c := range g.columns {
 			g.enter(c)
@@ -197,7 +240,7 @@ func generate(p *Program, from, n int) []byte {
 	switch {
 	case g.rows:
 		g.endRows(start, int(p.c.summed)/lanes)
-	case p.c.summed > 0:
+	case len(g.columns) > 0:
 		g.end(start, 4*int(p.c.inner))
 		for c, column := range g.columns {
 			for i, r := range column.sums {
@@ -294,7 +337,7 @@ func (g *generator) add(i int) {
 // prepare loads single values and addresses before the loop.
 func (g *generator) prepare(from int) {
 	scalars, most := 0, len(bases)
-	if g.p.c.summed > 0 {
+	if g.p.c.summed > 0 || g.p.c.rowed > 0 {
 		most -= 2
 	}
 	for i := from; i < g.n; i++ {
@@ -317,7 +360,7 @@ func (g *generator) prepare(from int) {
 			}
 		}
 	}
-	if g.p.c.summed == 0 || g.rows {
+	if g.p.c.summed == 0 && g.p.c.rowed == 0 || g.rows {
 		return
 	}
 	n := 1 // two vectors are a cache line, and their sums do not wait for each other
@@ -389,10 +432,11 @@ func (g *generator) array(slot int) vector {
 	if s := g.p.slots[slot]; g.p.c.summed > 0 && g.column == 0 && s.kind == C.IN_MEMORY && int(s.index) < len(g.p.spec.Inputs) {
 		g.prefetch(prefetcht0, base, ahead)
 	}
-	if g.rows && slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot && l.once == 1 }) {
-		return vector{kind: inRow, n: base}
+	kind := inArray
+	if slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot && l.once == 1 }) {
+		kind = inRow
 	}
-	return vector{kind: inArray, n: base, at: 4 * lanes * g.column}
+	return vector{kind: kind, n: base, at: 4 * lanes * g.column}
 }
 
 // save stores the value of a register. Results that are not computed in place are often not in a cache.
@@ -404,18 +448,22 @@ func (g *generator) save(r int) {
 	g.vex(vmovupsStore, r, 0, to)
 }
 
-// take returns a free register: an empty one, or the one whose value is read last, which is saved if necessary.
+// take returns a free register: one without a value that is read again, or the one whose value is read last, which is saved if necessary.
 func (g *generator) take() int {
 	best, last := -1, -1
 	for r, s := range g.slot {
 		if g.pinned[r] || g.fixed[r] {
 			continue
 		}
-		if s < 0 {
+		next := -1
+		if s >= 0 {
+			next = g.nextRead(s, g.now)
+		}
+		if next < 0 {
 			best = r
 			break
 		}
-		if next := g.nextRead(s, g.now); next > last {
+		if next > last {
 			best, last = r, next
 		}
 	}
@@ -546,13 +594,16 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 		g.vex(vmovups, d, 0, vector{kind: inVector, n: z})
 		g.vex(vfmadd231ps, d, x, vector{kind: inVector, n: y})
 		return d
-	case Max:
-		y, d := g.load(src[1]), g.take()
-		g.most(vmaxps, d, x, y)
-		return d
-	case Min:
-		y, d := g.load(src[1]), g.take()
-		g.most(vminps, d, x, y)
+	case Max, Min:
+		y, d, code := g.load(src[1]), g.take(), vmaxps
+		if op == Min {
+			code = vminps
+		}
+		if g.scales(src) { // the instruction returns y if either is NaN
+			g.vex(code, d, x, vector{kind: inVector, n: y})
+		} else {
+			g.most(code, d, x, y)
+		}
 		return d
 	}
 	d := g.take()
@@ -562,6 +613,20 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 		g.vex(vcmpps, d, x, g.second(src[1]), compared[op])
 	}
 	return d
+}
+
+// scales reports whether the current instruction's second operand is the first one, multiplied, so that it is NaN wherever that is, as in LeakyReLU.
+func (g *generator) scales(src [3]C.int32_t) bool {
+	for i := g.now - 1; i >= 0; i-- {
+		c := &g.p.code[i]
+		switch {
+		case c.dst == src[1]:
+			return src[1] != src[0] && Op(c.op) == Mul && (c.src[0] == src[0] || c.src[1] == src[0])
+		case c.dst == src[0]:
+			return false
+		}
+	}
+	return false
 }
 
 // blend writes d = yes where the mask is true, no elsewhere.

@@ -19,12 +19,12 @@ const lanes = 8 // floats of a vector
 // use is a place in the code that holds the distance from its end to a constant.
 type use struct{ at, constant, behind int }
 
-// vector is the second operand of an instruction: a register, memory at base + rcx + at, one or more floats at base + at, sums at rdx + r11 + at, or a
+// vector is the second operand of an instruction: a register, memory at base + rcx + at, a row at base + r11 + at, one or more floats at base + at, sums at rdx + r11 + at, or a
 // constant.
 type vector struct {
 	kind operandKind
 	n    int // register, base register or index of the constant
-	at   int // offset of inArray, up to 127 bytes, inFloat and inSums
+	at   int // offset; up to 127 bytes for inArray and inRow
 }
 
 type operandKind uint8
@@ -129,8 +129,8 @@ func (a *assembler) vex(op opcode, reg, first int, second vector, immediate ...b
 	case inFloat: // [base + at]
 		a.bytes(0x80 | middle | byte(second.n&7))
 		a.int32(second.at)
-	case inRow: // [base + r11]
-		a.bytes(0x04|middle, r11&7<<3|byte(second.n&7))
+	case inRow: // [base + r11 + at]
+		a.bytes(0x44|middle, r11&7<<3|byte(second.n&7), byte(second.at))
 	case inSums: // [rdx + r11 + at]
 		a.bytes(0x84|middle, r11&7<<3|rdx)
 		a.int32(second.at)

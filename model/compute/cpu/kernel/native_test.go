@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawSums returns a program whose sums machine code computes in most cases: short rows, long ones, and single numbers.
+// drawSums returns a program whose sums machine code computes in most cases: short rows, long ones, and single numbers. Some have no sums, but rows that
+// share values.
 func drawSums(t *rapid.T) ProgramSpec {
 	dims := []int{rapid.IntRange(1, 3).Draw(t, "outer"), rapid.IntRange(1, 15).Draw(t, "lines"), rapid.IntRange(1, 15).Draw(t, "columns"),
 		rapid.SampledFrom([]int{8, 16, 24, 40, 64, 128, 12, 1}).Draw(t, "inner")}
@@ -19,8 +20,13 @@ func drawSums(t *rapid.T) ProgramSpec {
 	ops := []Op{Neg, Abs, Rsqrt, RoundBF16, Add, Sub, Mul, Div, Max, Min, Greater, Select, Clamp, FMA}
 	s := drawProgramOver(t, dims, ops, 6, 30)
 	s.Outputs = s.Outputs[:rapid.IntRange(0, len(s.Outputs)).Draw(t, "kept")]
+	for i := range s.Inputs {
+		if s.Inputs[i].Strides != nil && rapid.Bool().Draw(t, "shared") {
+			s.Inputs[i].Strides = []int{rapid.SampledFrom([]int{0, dims[3]}).Draw(t, "of images"), 0, 0, 1}
+		}
+	}
 	s.ReduceAxes = [2]int{1, 3}
-	for range rapid.IntRange(1, 5).Draw(t, "sums") {
+	for range rapid.IntRange(0, 5).Draw(t, "sums") {
 		if v, ok := drawValue(t, kindsOf(t, s), float); ok {
 			s.Reductions = append(s.Reductions, Reduction{v, Sum})
 		}
@@ -44,7 +50,7 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 	}
 	// Sums of machine code are in the order of AVX2, and of AVX-512 if its vectors fill rows.
 	defer func(set int) { machineCode = true; selectProgramSet(set) }(programSet())
-	translated, summed := 0, map[int]int{}
+	translated, summed, rowed := 0, map[int]int{}, 0
 	check := func(t *rapid.T) {
 		s := drawSums(t)
 		most := 1
@@ -75,6 +81,7 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 			if program.c.summed > 0 {
 				summed[int(program.c.inner)]++
 			}
+			rowed += int(program.c.rowed)
 			for _, o := range s.Outputs {
 				out[i] = append(out[i], make([]byte, product64(s.Dims)*o.Type.size()))
 			}
@@ -105,7 +112,7 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 	for range 20 { // 100 programs are too few to read shared values from the wrong rows
 		rapid.Check(t, check)
 	}
-	if translated == 0 || summed[8] == 0 || summed[64] == 0 || summed[1] == 0 {
-		t.Errorf("%d programs were translated, with sums by the length of a row: %v", translated, summed)
+	if translated == 0 || summed[8] == 0 || summed[64] == 0 || summed[1] == 0 || rowed == 0 {
+		t.Errorf("%d programs were translated, with sums by the length of a row: %v; %d with rows that share values", translated, summed, rowed)
 	}
 }

@@ -58,7 +58,8 @@ typedef struct {
 typedef struct {
 	int64_t size, block; // number of elements in total, and computed at a time
 	int64_t slots, codes, stretches, loads, stores, reductions;
-	int64_t r, inner;    // of the reductions
+	int64_t r, inner;    // of the reductions; without any, of the rows that share values, if rowed
+	int64_t rowed;       // the machine code reads values that r rows of inner elements share once; blocks are whole rows
 	int64_t summed;      // floats of each reduction's sums that the machine code computes, too: inner, or four vectors if inner is 1; 0 if it computes none
 	int64_t room;        // floats of the scratch before the reductions' accumulators
 } program;

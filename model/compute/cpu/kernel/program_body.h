@@ -408,7 +408,7 @@ static void ISA(compute)(const program *p, const slot *slots, const instruction 
 	int64_t whole = p->stretches ? n / STRETCH_STEP * STRETCH_STEP : 0;
 	for (const stretch *s = stretches; whole && s < stretches + p->stretches; s++) {
 		if (s->native)
-			((void (*)(float *const *, int64_t))s->native)(at, whole * (int64_t)sizeof(float));
+			((void (*)(float *const *, int64_t, float *, int64_t))s->native)(at, whole * (int64_t)sizeof(float), 0, 0);
 		else
 			ISA(interpret)(code + s->first, s->last - s->first, at, whole);
 	}
@@ -471,13 +471,13 @@ static void ISA(run_program)(const program *p, const slot *slots, const instruct
 	int64_t held[MAX_SLOTS], length[MAX_SLOTS], row = 0, done = first, n;
 	double *acc = (double *)(scratch + p->room);
 	float *sums = (float *)(acc + p->reductions * p->inner);
-	int apart = p->reductions && p->r * p->inner >= p->block; // no block is part of two results
+	int apart = p->rowed || p->reductions && p->r * p->inner >= p->block; // no block is part of two results, or has rows that share other values
 	for (int64_t i = 0; i < p->loads; i++)
 		held[i] = -1;
 	for (int64_t i = 0; i < p->reductions; i++)
 		for (int64_t j = 0; j < p->inner; j++)
 			acc[i * p->inner + j] = ISA(neutral)(reductions[i].kind);
-	if (p->reductions)
+	if (p->reductions || p->rowed)
 		row = lo / p->inner % p->r;
 	for (int64_t start = lo; start < hi; start += n) {
 		n = hi - start < p->block ? hi - start : p->block;
@@ -495,7 +495,7 @@ static void ISA(run_program)(const program *p, const slot *slots, const instruct
 			ISA(compute)(p, slots, code, stretches, at, n);
 		for (int64_t i = 0; i < p->stores; i++)
 			ISA(empty)(&stores[i], (void *)pointers[stores[i].pointer], at[stores[i].slot], start, n);
-		if (!p->reductions)
+		if (!p->reductions && !p->rowed)
 			continue;
 		int64_t next = row + n / p->inner;
 		for (int64_t i = 0; i < p->reductions; i++) {
