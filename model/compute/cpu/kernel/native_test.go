@@ -26,7 +26,14 @@ func drawSums(t *rapid.T) ProgramSpec {
 		}
 	}
 	s.ReduceAxes = [2]int{1, 3}
-	for range rapid.IntRange(0, 5).Draw(t, "sums") {
+	if rapid.Bool().Draw(t, "without sums") {
+		if v, ok := drawValue(t, kindsOf(t, s), float); ok {
+			s.Code = append(s.Code, Instruction{Op: RoundBF16, Args: [3]Value{v}})
+			s.Outputs = append(s.Outputs, Output{Value: Value(len(s.Inputs) + len(s.Code) - 1), Type: BFloat16})
+		}
+		return s
+	}
+	for range rapid.IntRange(1, 5).Draw(t, "sums") {
 		if v, ok := drawValue(t, kindsOf(t, s), float); ok {
 			s.Reductions = append(s.Reductions, Reduction{v, Sum})
 		}
