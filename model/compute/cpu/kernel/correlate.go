@@ -73,8 +73,10 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 		on: C.int64_t(s.OutStrides.Channel), images: C.int64_t(s.InChannels), half: C.int64_t(half), parts: C.int64_t(parts),
 	}
 	joined := joinedChannels()
-	slower := half == halfAVX512 && parts == 1 && n <= C.FEW_COLS && fewestJoined <= s.Batch && s.Batch < joined // than float32, with so few channels
-	if half == halfNone && t.stack(joined) || slower && t.stack(fewestJoined) {
+	if half != halfNone {
+		joined = fewestJoined
+	}
+	if !tiled && t.stack(joined) {
 		return t
 	}
 	t.q.eights = bit(usesEights(half) && n <= C.FEW_COLS)
@@ -97,10 +99,10 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 	return t
 }
 
-// stack stacks the windows of an operand with few channels and multiplies them in float32, if that is possible and faster: if the other one has at least joined
-// channels, in the case that they change places.
+// stack stacks the windows of an operand with few channels, if that is possible and faster: if the other one has at least joined channels, in the case that they
+// change places.
 func (w *correlation) stack(joined int) bool {
-	q, from := w.q, &w.q
+	q, from, exchanged, first := w.q, &w.q, false, 0
 	taps := q.oh * (q.rows / q.s.c)
 	if int(max(q.s.c, q.n))*stackFloats > correlationFloats {
 		return false // threads would not have their own sums
@@ -119,12 +121,15 @@ func (w *correlation) stack(joined int) bool {
 			y0: -from.s.y0 - down, x0: -from.s.x0 - right, columns: q.w + right}
 		q.n, q.vbatch, q.vline, q.vcolumn, q.vnarrow = from.s.c, from.s.batch, from.s.sy, from.s.sx, from.s.narrow
 		q.rows, q.oy, q.ox, q.oc, q.on = (right+1)*q.s.c, -q.oy, -q.ox, q.on, q.oc
-		w.exchanged, w.first = true, int(down*from.oy+right*from.ox)
+		exchanged, first = true, int(down*from.oy+right*from.ox)
 	default:
 		return false
 	}
-	q.half, q.stacked = 0, C.int64_t(roundUp(int(q.oh*q.rows), vectorFloats()))
-	w.q, w.size = q, int(q.n*q.stacked)
+	if q.half != halfNone && q.w%2 != 0 {
+		return false
+	}
+	q.stacked = C.int64_t(roundUp(int(q.oh*q.rows), vectorFloats()))
+	w.q, w.size, w.exchanged, w.first = q, int(q.n*q.stacked), exchanged, first
 	return true
 }
 

@@ -283,18 +283,23 @@ func TestConvStacked(t *testing.T) {
 	}
 }
 
-// TestHalfConvStacked checks that gradients of kernels with few output channels stack rounded operands, too, if the input has few channels as well.
+// TestHalfConvStacked checks the same for few channels, whose windows are stacked, as pairs of bfloat16.
 func TestHalfConvStacked(t *testing.T) {
-	before := halvesVectors
-	t.Cleanup(func() { halvesVectors = before })
-	halvesVectors = true
+	joinChannels(t)
 	p := NewPool(2)
 	defer p.Close()
-	forHalves(t, []int{halfAVX512}, func(t *testing.T) {
-		checkCorrelation(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
-			s.Batch, s.OutChannels, s.KernelDilation = rapid.IntRange(8, 31).Draw(t, "many"), rapid.IntRange(1, 4).Draw(t, "few"), []int{1, 1}
-		}, func(c *Conv) bool { return c.kernel != nil && c.kernel.q.half == halfNone && c.kernel.exchanged })
-	})
+	for _, exchanged := range []bool{false, true} {
+		forWindowedHalves(t, func(t *testing.T) {
+			checkCorrelation(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
+				few, many := rapid.IntRange(1, 4).Draw(t, "few"), rapid.IntRange(8, 40).Draw(t, "many")
+				if s.Batch, s.OutChannels = few, many; exchanged {
+					s.Batch, s.OutChannels, s.KernelDilation = many, few, []int{1, 1}
+				}
+			}, func(c *Conv) bool {
+				return c.kernel != nil && c.kernel.q.half != halfNone && c.kernel.q.stacked > 0 && c.kernel.exchanged == exchanged
+			})
+		})
+	}
 }
 
 // TestHalfConvCorrelation checks the same for pairs of bfloat16.
