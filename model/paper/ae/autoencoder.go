@@ -41,7 +41,7 @@ func newAutoencoder(c model.Config, image Image, middle bottleneck, outputs, siz
 	return autoencoder{store: s, cfg: c, encoder: encoder, decoder: decoder, middle: middle, size: size, gain: gain}
 }
 
-// products returns the precision of the products of convolutions and linear layers.
+// products returns the precision of the products of convolutions and of the linear layers of encoder, decoder, denoiser and generator.
 func products(c model.Config) layer.Products {
 	if c.Precision == model.BF16 {
 		return layer.Mixed
