@@ -582,6 +582,21 @@ func TestConvPaths(t *testing.T) {
 			t.Errorf("the gradient for the kernel of %+v stacks %d floats", small, c.kernel.q.stacked)
 		}
 	}
+	if runsHalf()[halfAVX512] && vectorFloats() >= 16 {
+		withHalf(halfAVX512, func() {
+			for _, channels := range []int{8, 16, 64} {
+				last := nhwc(16, 64, channels, 3, 3, 1, 1)
+				gradient := kernelGradient(last)
+				last.Operands, gradient.Operands = Halves, Halves
+				if c, err := PlanConv(last); err != nil || c.direct == nil || c.direct.q.spread == 0 || c.direct.q.half != halfAVX512 {
+					t.Errorf("positions of %d channels are not multiplied with all taps as pairs of bfloat16: %v", channels, err)
+				}
+				if c, err := PlanConv(gradient); err != nil || c.kernel == nil || c.kernel.q.stacked == 0 || c.kernel.q.half != halfAVX512 {
+					t.Errorf("the gradient for the kernel of %d → 3 channels is not stacked as pairs of bfloat16: %v", channels, err)
+				}
+			}
+		})
+	}
 }
 
 // bytesOf returns the memory of floats.

@@ -10,5 +10,8 @@ import "C"
 // sumsRows returns false: sums are interpreted.
 func (*Program) sumsRows() bool { return false }
 
+// sharedRows returns 0: all values are read every time.
+func (*Program) sharedRows() (inner, r int) { return 0, 0 }
+
 // translate returns nil: all instructions are interpreted.
 func translate(*Program) []C.stretch { return nil }
