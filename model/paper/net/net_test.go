@@ -111,20 +111,28 @@ func TestConvTransposeAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// The written-out gradient matches automatic differentiation of the formula; the result has mean 0 and variance 1.
-func TestInstanceNorm(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	x, gain, v := newImage(2, 4, 3, 5).noise(rng), newImage(1, 1, 1, 5).noise(rng), newImage(2, 4, 3, 5).noise(rng)
+// plainNorm is InstanceNorm without a gradient of its own.
+func plainNorm(x *Node) *Node {
+	centred := Sub(x, spatialMean(x))
+	return Div(centred, Sqrt(AddScalar(spatialMean(Square(centred)), epsilon)))
+}
+
+// bright returns noise with a standard deviation of 3 around 2.
+func bright(rng *rand.Rand, b, h, w, c int) image {
+	x := newImage(b, h, w, c).noise(rng)
 	for i := range x.data {
 		x.data[i] = 3*x.data[i] + 2
 	}
-	plain := func(x *Node) *Node {
-		centred := Sub(x, spatialMean(x))
-		return Div(centred, Sqrt(AddScalar(spatialMean(Square(centred)), epsilon)))
-	}
+	return x
+}
+
+// The written-out gradient matches automatic differentiation of the formula; the result has mean 0 and variance 1.
+func TestInstanceNorm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	x, gain, v := bright(rng, 2, 4, 3, 5), newImage(1, 1, 1, 5).noise(rng), newImage(2, 4, 3, 5).noise(rng)
 	var got, want [3][]float32
 	copy(got[:], withGradients(t, func(x, gain *Node) *Node { return Mul(InstanceNorm(x), gain) }, x.tensor(), gain.tensor(), v.tensor()))
-	copy(want[:], withGradients(t, func(x, gain *Node) *Node { return Mul(plain(x), gain) }, x.tensor(), gain.tensor(), v.tensor()))
+	copy(want[:], withGradients(t, func(x, gain *Node) *Node { return Mul(plainNorm(x), gain) }, x.tensor(), gain.tensor(), v.tensor()))
 	for i, what := range []string{"value", "input's gradient", "gain's gradient"} {
 		same(t, what, got[i], want[i])
 	}
@@ -136,6 +144,25 @@ func TestInstanceNorm(t *testing.T) {
 		}
 		if n := float64(x.h * x.w); math.Abs(sum/n) > 1e-5 || math.Abs(squares/n-1) > 1e-4 {
 			t.Errorf("channel %d: mean %v, mean square %v, want 0 and 1", c, sum/n, squares/n)
+		}
+	}
+}
+
+// The written-out gradients of x, gain and bias match automatic differentiation, for factors of each image and of all images.
+func TestModulate(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, batch := range []int{1, 3} {
+		x, affine, v := bright(rng, 3, 4, 5, 6), newImage(batch, 1, 1, 12).noise(rng), newImage(3, 4, 5, 6).noise(rng)
+		modulated := func(modulate func(x, gain, bias *Node) *Node) [][]float32 {
+			return withGradients(t, func(x, affine *Node) *Node {
+				halves := Split(affine, -1, 2)
+				return modulate(x, halves[0], halves[1])
+			}, x.tensor(), affine.tensor(), v.tensor())
+		}
+		got := modulated(Modulate)
+		want := modulated(func(x, gain, bias *Node) *Node { return Add(Mul(plainNorm(x), gain), bias) })
+		for i, what := range []string{"value", "input's gradient", "gradient of gain and bias"} {
+			same(t, fmt.Sprintf("%s, %d factors", what, batch), got[i], want[i])
 		}
 	}
 }
