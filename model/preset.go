@@ -13,7 +13,7 @@ func EngineNames() []string { return []string{"auto", "cpu", "xla:cuda", "xla:cp
 const (
 	TF32    = "tf32"    // a GPU rounds operands to a 10-bit mantissa
 	Float32 = "float32" // 23 bits
-	BF16    = "bf16"    // during training, products of convolutions and linear layers and of their gradients have 7 bits
+	BF16    = "bf16"    // during training, products of the autoencoder's convolutions and linear layers and of their gradients have 7 bits
 	BF16x3  = "bf16x3"  // during training, the CPU engine computes each product as three bf16 products: about 16 bits
 )
 

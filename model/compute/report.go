@@ -72,7 +72,7 @@ func (r Report) described(precision string) string {
 	case model.Float32:
 		products = "products in float32"
 	case model.BF16:
-		products = "convolutions and linear layers in bfloat16, other products in TF32"
+		products = "convolutions and linear layers of the autoencoder in bfloat16, other products in TF32"
 	}
 	return fmt.Sprintf("%s, with %s, %s", r.names(), r.Plugin.Path, products)
 }

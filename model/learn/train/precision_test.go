@@ -138,7 +138,7 @@ func halves(t *testing.T, program string) map[string]int {
 	return kinds
 }
 
-// Only convolutions and linear layers are bfloat16, not binding, sums, distances, variables or moments.
+// Only the autoencoder's convolutions and linear layers are bfloat16, not binding, sums, distances, variables or moments.
 func TestMixedProgram(t *testing.T) {
 	images := make([]byte, 4*64*64*3)
 	for _, name := range mixable() {

@@ -129,7 +129,8 @@ func New(cfg model.Config, image Image) (Model, error) {
 	return ForSteps(cfg, image)
 }
 
-// ForSteps returns the model for training: with precision model.BF16, convolutions and linear layers have bfloat16 operands.
+// ForSteps returns the model for training: with precision model.BF16, convolutions and linear layers, except those of
+// FactorVAE's discriminator, have bfloat16 operands.
 // Its variables are those of New.
 func ForSteps(cfg model.Config, image Image) (Model, error) {
 	bad := model.Invalid{}

@@ -221,7 +221,7 @@ static inline void ISA(pair_rows)(const float *first, const float *second, int64
 
 enum { ISA(SIDE) = 16, ISA(WIDE) = HALF_COLS, ISA(BLOCK) = ISA(SIDE) * HALF_PAIRS };
 
-// Makes words of two positions' channels; see pair_rows. narrow: they are stored as bfloat16.
+// Makes words of two positions' channels; see pair_rows, which reads no more than these, either. narrow: they are stored as bfloat16.
 static inline void ISA(pair_positions)(const float *first, const float *second, int64_t from, int64_t width, int64_t narrow, uint32_t *to, uint32_t *low)
 {
 	if (!narrow) {
@@ -236,13 +236,15 @@ static inline void ISA(pair_positions)(const float *first, const float *second, 
 		_mm512_storeu_si512(to + i, _mm512_unpacklo_epi16(a, b));
 		_mm512_storeu_si512(to + i + VL, _mm512_unpackhi_epi16(a, b));
 	}
-	for (; i < width; i += VL) {
+	for (; i + VL <= width; i += VL) {
 		__m512i a = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(x + i))), b = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(y + i)));
 		_mm512_storeu_si512(to + i, _mm512_or_si512(a, _mm512_slli_epi32(b, 16)));
 	}
 #endif
-	for (; i < width; i += VL)
+	for (; i + VL <= width; i += VL)
 		*(vu *)(to + i) = __builtin_convertvector(*(const vh *)(x + i), vu) | __builtin_convertvector(*(const vh *)(y + i), vu) << 16;
+	for (; i < width; i++)
+		to[i] = x[i] | (uint32_t)y[i] << 16;
 	if (low)
 		memset(low, 0, width * sizeof *low);
 }

@@ -192,7 +192,7 @@ type generator struct {
 	slot    [vectors]int  // slot whose value a register holds, −1 if none
 	unsaved [vectors]bool // whether the slot's memory does not have that value
 	pinned  [vectors]bool // whether the current instruction uses the register
-	fixed   [vectors]bool // whether the register holds a single value or a sum for the whole stretch
+	fixed   [vectors]bool // whether the register holds a single value, a sum or a shared value for the whole stretch
 	rows    bool          // whether the code computes sums row by row
 	base    map[int]int   // registers with the addresses of slots
 

@@ -35,13 +35,9 @@ static inline void ISA(copy_v)(const correlated *q, const float *v, float *to)
 {
 	int64_t together = q->vcolumn == q->n ? q->w : 1; // positions that are adjacent
 	if (q->half)
-		for (int64_t k = 0; k < q->w; k += 2, to += q->n) {
-			const float *first = ISA(element)(v, k * q->vcolumn, q->vnarrow), *second = ISA(element)(v, (k + 1) * q->vcolumn, q->vnarrow);
-			int64_t whole = q->vnarrow ? q->n / VL * VL : q->n;
-			ISA(pair_positions)(first, second, 0, whole, q->vnarrow, (uint32_t *)(void *)to, 0);
-			for (int64_t i = whole; i < q->n; i++)
-				((uint32_t *)(void *)to)[i] = ((const half *)(const void *)first)[i] | (uint32_t)((const half *)(const void *)second)[i] << 16;
-		}
+		for (int64_t k = 0; k < q->w; k += 2, to += q->n)
+			ISA(pair_positions)(ISA(element)(v, k * q->vcolumn, q->vnarrow), ISA(element)(v, (k + 1) * q->vcolumn, q->vnarrow), 0, q->n, q->vnarrow,
+				(uint32_t *)(void *)to, 0);
 	else
 		for (int64_t k = 0; k < q->w; k += together, to += together * q->n)
 			ISA(widen)(ISA(element)(v, k * q->vcolumn, 1), together * q->n, to);
