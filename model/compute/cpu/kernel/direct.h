@@ -48,6 +48,17 @@ typedef struct {
 	int64_t words;             // of an image, of one part
 } stack;
 
+// Lines of which each window's values are staged apart, in whole words, if windows of a line have an odd number of values: those of adjacent windows then begin
+// in the middle of a pair, or a pair has values of two lines. The last word's second half is zero.
+typedef struct {
+	int64_t words;           // of a window's values in a line; 0 if lines are not cut
+	int64_t windows, values; // windows of a line, and the values of each
+	int64_t move;            // values between the windows
+} cuts;
+
+// Cut lines are copied in chunks of so many values, and a chunk fits after the last one.
+enum { CUT_CHUNK = 16, CUT_AFTER = CUT_CHUNK / 2 };
+
 // Parameters shared by all windows of a convolution.
 typedef struct {
 	staging s;
@@ -59,11 +70,12 @@ typedef struct {
 	int64_t side, steps;                       // it multiplies strips of this height, in steps of so many pairs; 0 if not
 	int64_t parts;                             // in strips, the operands' parts; those of the kernel follow each other in a panel
 	stack stack;                               // how images of short lines are staged for strips
+	cuts cut;                                  // how lines are staged for windows of an odd number of values
 	int64_t far;                               // B is read in place, from memory, and tiles prefetch it
 	int64_t blocks;                            // B is read in place by several tiles, in blocks
 	int64_t ahead;                             // the first tile of a panel fetches what the run says
 	int64_t add;                               // outputs are added to their existing values
-	int64_t pitch;                             // floats, or pairs, of a staged line
+	int64_t pitch;                             // floats, or pairs, of a staged line, cut or not
 	int64_t eights;                            // it is computed with vectors of 8 floats although those of 16 are in use; see halves_vectors
 } windowed;
 
@@ -208,7 +220,7 @@ void convolve_windows(const windowed *q, const window *w, const extent *e, const
 	float *room);
 
 // pack_panels packs whole panels [p0, p1) of B. half_pack_panels packs unit i of as many units as there are panels, in
-// pairs of k, which must be even, of q's parts.
+// pairs of k, of q's parts. If k is odd, the last pair ends in zero.
 void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
 void half_pack_panels(const product *q, const float *b, float *to, int64_t i, int64_t units);
 

@@ -68,6 +68,24 @@ static void ISA(stage_halves)(const staging *s, const float *x, int64_t y, half 
 		ISA(narrow_of)(ISA(element)(x, y * s->sy + (s->x0 + j) * s->sx, s->narrow), together * s->c, s->narrow, to + j * s->c, low ? low + j * s->c : 0);
 }
 
+// Stages a line as the words of each of its windows. line has room for the whole line and, after it, for what copies of whole chunks read. What they write
+// after a window is overwritten by the next one.
+static void ISA(stage_cut)(const windowed *q, const float *x, int64_t y, half *to, half *line)
+{
+	typedef half chunk __attribute__((vector_size(2 * CUT_CHUNK), aligned(2), may_alias));
+	const cuts *k = &q->cut;
+	int64_t last = (k->values - 1) / CUT_CHUNK * CUT_CHUNK;
+	chunk keep;
+	for (int64_t v = 0; v < CUT_CHUNK; v++)
+		keep[v] = last + v < k->values ? 0xffff : 0;
+	ISA(stage_halves)(&q->s, x, y, line, 0);
+	for (int64_t i = 0; i < k->windows; i++, line += k->move, to += 2 * k->words) {
+		for (int64_t v = 0; v < last; v += CUT_CHUNK)
+			*(chunk *)(to + v) = *(chunk *)(line + v);
+		*(chunk *)(to + last) = *(chunk *)(line + last) & keep;
+	}
+}
+
 // ---- the tile ----
 
 #define GROUP (ROWS / GROUPS)
@@ -554,6 +572,10 @@ static void ISA(convolve_windows)(const windowed *q, const window *w, const exte
 	if (q->stack.planes)
 		for (int64_t i = e->i0, at = 0; i < e->i1; i++, at += ISA(image_words)(q, e))
 			ISA(stage_stack)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), (half *)(void *)(room + at), q->parts > 1 ? (half *)(void *)(room + low + at) : 0);
+	else if (q->cut.words)
+		for (int64_t i = e->i0, at = 0; i < e->i1; i++)
+			for (int64_t l = e->l0; l < e->l1; l++, at += q->pitch)
+				ISA(stage_cut)(q, ISA(element)(x, i * q->s.batch, q->s.narrow), q->s.y0 + l, (half *)(void *)(room + at), (half *)(void *)(room + low + CUT_AFTER));
 	else if (q->half)
 		for (int64_t i = e->i0, at = 0; i < e->i1; i++)
 			for (int64_t l = e->l0; l < e->l1; l++, at += q->pitch)

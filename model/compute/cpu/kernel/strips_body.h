@@ -149,12 +149,14 @@ static void ISA(half_pack_panels)(const product *q, const float *b, float *to, i
 		return;
 	}
 	float block[BLOCK_K * COLS];
-	int64_t cols = q->n - i * COLS < COLS ? q->n - i * COLS : COLS;
+	int64_t cols = q->n - i * COLS < COLS ? q->n - i * COLS : COLS, words = (q->k + 1) / 2;
 	for (int64_t k = 0; k < q->k; k += BLOCK_K) {
 		int64_t kc = q->k - k < BLOCK_K ? q->k - k : BLOCK_K;
 		ISA(pack)(&q->b, b, i * COLS, cols, COLS, k, kc, block);
-		uint32_t *at = (uint32_t *)(void *)(to + (i * q->parts * q->k + k) / 2 * COLS);
+		if (kc % 2)
+			memset(block + kc * COLS, 0, COLS * sizeof *block);
+		uint32_t *at = (uint32_t *)(void *)(to + (i * q->parts * words + k / 2) * COLS);
 		for (int64_t t = 0; t < kc; t += 2, at += COLS)
-			ISA(pair_rows)(block + t * COLS, block + (t + 1) * COLS, COLS, at, q->parts > 1 ? at + q->k / 2 * COLS : 0);
+			ISA(pair_rows)(block + t * COLS, block + (t + 1) * COLS, COLS, at, q->parts > 1 ? at + words * COLS : 0);
 	}
 }

@@ -27,7 +27,8 @@ type windows struct {
 	q       C.windowed
 	list    []C.window
 	copied  int       // floats of a block of the kernel, if blocks are copied
-	kernels []product // how the kernel is packed for each window; empty if it is read in place
+	kernels []product // how the kernel is packed for each window, or for each of its lines of taps if lines are cut; empty if it is read in place
+	packs   []int     // where each of them is in the packed kernel
 	first   []phaseTaps
 	batch   int
 	packed  int // floats of the packed kernel
@@ -53,7 +54,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	if half != halfNone {
 		w.unit, w.q.half = 2, C.int64_t(half)
 		few := s.OutChannels <= max(vectorFloats()/2, C.FEW_COLS)
-		if s.InChannels%2 != 0 || few && !spreads && (C.half_strips(C.int(half)) == 0 || s.OutChannels > C.FEW_COLS) || s.kernelLies() && (half == halfAVX512 || parts > 1) {
+		if s.InChannels%2 != 0 && !c.cuts(half, parts) || few && !spreads && (C.half_strips(C.int(half)) == 0 || s.OutChannels > C.FEW_COLS) || s.kernelLies() && (half == halfAVX512 || parts > 1) {
 			return nil, nil
 		}
 	} else if s.fewRead(s.firstClass()) {
@@ -71,6 +72,9 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 		taps = append(taps, [2]phaseTaps{y, x})
 	}
 	w.stage(s, taps)
+	if half != halfNone && s.InChannels%2 != 0 {
+		w.cut(s, taps[0][1])
+	}
 	if half != halfNone && !spreads && !w.stacks(s, half, taps) {
 		w.q.side = C.int64_t(c.strip(half))
 	}
@@ -91,7 +95,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 			return nil, err
 		}
 		kernel.c.parts = w.q.parts
-		w.kernels = append(w.kernels, kernel)
+		w.kernels, w.packs = append(w.kernels, kernel), append(w.packs, 0)
 	}
 	if w.q.few == 1 && w.list[0].r[0].n < 8 {
 		return nil, nil
@@ -288,6 +292,9 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		w.spreadRuns(&v, s, y, x)
 		w.list = append(w.list, v)
 		return nil
+	case w.q.cut.words > 0:
+		w.list = append(w.list, v)
+		return w.addCut(s, y, x)
 	case w.q.few == 1:
 		column := w.fewRuns(&v, channels, y, x)
 		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
@@ -313,11 +320,52 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), w.q.parts*C.int64_t(k/w.unit*cols)
 		w.packed += int(w.q.parts) * roundUp(s.OutChannels, cols) * k / w.unit
 	}
+	w.list = append(w.list, v)
+	return w.addKernel(s, y, x, int(v.b))
+}
+
+// addKernel adds the kernel of a class of outputs, which is packed from that position on.
+func (w *windows) addKernel(s *ConvSpec, y, x phaseTaps, at int) error {
 	kernel, err := kernelOf(s, y, x)
 	kernel.c.parts = w.q.parts
 	kernel.narrow(s.Stored)
-	w.list, w.kernels = append(w.list, v), append(w.kernels, kernel)
+	w.kernels, w.packs = append(w.kernels, kernel), append(w.packs, at)
 	return err
+}
+
+// cuts reports whether pairs of bfloat16 from lines that are cut into windows are faster than float32. Only sets without strips read them.
+func (c *Conv) cuts(half, parts int) bool {
+	s := &c.spec
+	if parts > 1 || C.half_strips(C.int(half)) != 0 || s.phases(1) != 1 {
+		return false
+	}
+	x := s.tapsOf(1, 0, c.out[1])
+	values := x.taps * s.InChannels
+	return x.tapMove == 1 && (forcedHalf.Load() != 0 || float64(values) > halfMargin*float64(divideUp(values, 2))*c.floatSpeed())
+}
+
+// cut has lines staged as the words of each window of a class of outputs.
+func (w *windows) cut(s *ConvSpec, x phaseTaps) {
+	values := x.taps * s.InChannels
+	w.q.cut = C.cuts{words: C.int64_t(divideUp(values, 2)), windows: C.int64_t(x.outputs), values: C.int64_t(values), move: C.int64_t(x.move * s.InChannels)}
+	w.q.pitch = w.q.cut.words * w.q.cut.windows
+}
+
+// addCut adds the runs of the last window, and its kernel, over lines that are cut: a run and a product for each line of taps.
+func (w *windows) addCut(s *ConvSpec, y, x phaseTaps) error {
+	v, cols, words := &w.list[len(w.list)-1], int(C.tile_cols()), int(w.q.cut.words)
+	v.first, v.column = (C.int64_t(y.start)-w.q.s.y0)*w.q.pitch, w.q.cut.words
+	v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), C.int64_t(words*cols)
+	for ty := range y.taps {
+		line := y
+		line.firstTap, line.taps = y.tap(ty), 1
+		extend(v, ty*y.tapMove*int(w.q.pitch), w.packed-int(v.b), words, false, 0)
+		if err := w.addKernel(s, line, x, w.packed); err != nil {
+			return err
+		}
+		w.packed += roundUp(s.OutChannels, cols) * words
+	}
+	return nil
 }
 
 // kernelOf returns the product by which the kernel of a class of outputs is packed in panels of output channels.
@@ -384,7 +432,7 @@ func (c *Conv) spreads(half, parts int) bool {
 	s, least := &c.spec, joinedChannels()
 	if half != halfNone {
 		least = fewestJoined
-		if at := s.InStrides; half == halfAMX || parts > 1 || c.strip(half) != 0 || (at.Batch|at.Spatial[0]|at.Spatial[1])%2 != 0 {
+		if at := s.InStrides; half == halfAMX || parts > 1 || c.strip(half) != 0 || (at.Batch|at.Spatial[0]|at.Spatial[1]|s.InChannels)%2 != 0 {
 			return false
 		}
 	}
@@ -643,7 +691,7 @@ func (t *windowsTask) pack(lo, hi int) {
 			continue
 		}
 		k, p := i/t.panels, C.int64_t(i%t.panels)
-		if q, b := &t.kernels[k].c, floats(t.b[t.list[k].b:]); t.unit == 2 {
+		if q, b := &t.kernels[k].c, floats(t.b[t.packs[k]:]); t.unit == 2 {
 			C.half_pack_panels(q, floats(t.kernel), b, p, C.int64_t(t.panels))
 		} else {
 			C.pack_panels(q, floats(t.kernel), b, p, p+1)
