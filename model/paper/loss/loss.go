@@ -65,8 +65,9 @@ func Tie(z, bundle *Node) *Node {
 //
 // entries is [k, d], codes [B, m] int32.
 func Coherence(entries, codes *Node) *Node {
-	k := entries.Shape().Dim(0)
-	used := ReduceMax(OneHot(Reshape(codes, -1), k, entries.DType()), 0)
+	k, flat := entries.Shape().Dim(0), Reshape(codes, -1, 1)
+	times := Scatter(flat, Ones(codes.Graph(), shapes.Make(entries.DType(), flat.Shape().Dim(0))), shapes.Make(entries.DType(), k), false, false)
+	used := MinScalar(times, 1)
 	pairs := StopGradient(Mul(distinct(entries), Mul(InsertAxes(used, 0), InsertAxes(used, 1))))
 	return Div(ReduceAllSum(Mul(pairs, Square(cosines(entries)))), MaxScalar(ReduceAllSum(pairs), 1))
 }
