@@ -142,7 +142,7 @@ func TestFormsOfExactInverseAgree(t *testing.T) {
 func BenchmarkForms(b *testing.B) {
 	const m = 9
 	e := engine(b)
-	for _, s := range []struct{ d, batch int }{{128, 32}, {256, 32}, {512, 32}, {768, 32}, {1024, 32}, {1536, 32}, {2048, 32}, {2058, 32}, {4096, 32}, {8192, 32}} {
+	for _, s := range []struct{ d, batch int }{{64, 64}, {128, 32}, {256, 32}, {512, 32}, {768, 32}, {1024, 32}, {1536, 32}, {2048, 32}, {2058, 32}, {4096, 32}, {8192, 32}} {
 		rng := rand.New(rand.NewPCG(23, 24))
 		symbols := make([]float32, 0, m*s.d)
 		for range m {
@@ -150,14 +150,20 @@ func BenchmarkForms(b *testing.B) {
 		}
 		z := tensors.FromFlatDataAndDimensions(hrr.Symbol[float32](rng, s.batch*s.d), s.batch, s.d)
 		values := tensors.FromFlatDataAndDimensions(hrr.Symbol[float32](rng, s.batch*m*s.d), s.batch, m, s.d)
-		for _, form := range []string{"circulant", "fft"} {
+		for _, form := range []string{"circulant", "halves", "fft"} {
 			b.Run(fmt.Sprintf("d%d/B%d/%s", s.d, s.batch, form), func(b *testing.B) {
 				step := MustNewExec(e, func(z, values *Node) []*Node {
 					var retrieved, bundle *Node
-					if form == "fft" {
+					switch form {
+					case "halves":
+						sum, difference := hrr.HalfCirculants(symbols, m)
+						c := hrr.Halves{Sum: ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(sum, s.d/2, m*s.d/2)),
+							Difference: ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(difference, s.d/2, m*s.d/2))}
+						retrieved, bundle = c.UnbindAll(z), c.BindAll(values)
+					case "fft":
 						constant := ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(symbols, m, s.d))
 						retrieved, bundle = hrr.UnbindAllFFT(constant, z), hrr.BindAllFFT(constant, values)
-					} else {
+					default:
 						constant := ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(hrr.Circulants(symbols, m), s.d, m*s.d))
 						retrieved, bundle = hrr.UnbindAll(constant, z), hrr.BindAll(constant, values)
 					}

@@ -70,40 +70,52 @@ func (h HRR) drawPermutations(rng *rand.Rand, out []float32) {
 //	d             128    256    512    768   1024   1536   2048   4096   8192
 //	circulants   0.11   0.52    2.1    5.4     11     28     55    277   7456
 //	FFTs          2.0    4.3     10     14     15     29     36     79    565
-const fftFrom = 2048
+const fftFrom = 4096
 
-// operator applies the M_i of all slots: by their matrices side by side, [d, m·d], or, with fft, by the spectra of symbols, [m, d].
-// bind and unbind are the same unless the exact inverse is used.
-type operator struct {
-	bind, unbind *Node
-	fft          bool
+// operator applies the M_i of all slots. bind and unbind are the same unless the exact inverse is used.
+type operator struct{ bind, unbind form }
+
+// form is what an operator multiplies with: one of these.
+type form struct {
+	matrices *Node       // of all slots side by side, [d, m·d]
+	halves   *hrr.Halves // of circulant matrices of even d
+	spectra  *Node       // symbols, [m, d], whose spectra are multiplied
 }
 
 // unbindAll returns ṽ_i = M_iᵀ z: z is [B, d], the result [B, m, d].
 func (o operator) unbindAll(z *Node) *Node {
-	if o.fft {
-		return hrr.UnbindAllFFT(o.unbind, z)
+	switch {
+	case o.unbind.spectra != nil:
+		return hrr.UnbindAllFFT(o.unbind.spectra, z)
+	case o.unbind.halves != nil:
+		return o.unbind.halves.UnbindAll(z)
 	}
-	return hrr.UnbindAll(o.unbind, z)
+	return hrr.UnbindAll(o.unbind.matrices, z)
 }
 
 // bindAll returns ẑ = Σ_i M_i v_i: values is [B, m, d], the result [B, d].
 func (o operator) bindAll(values *Node) *Node {
-	if o.fft {
-		return hrr.BindAllFFT(o.bind, values)
+	switch {
+	case o.bind.spectra != nil:
+		return hrr.BindAllFFT(o.bind.spectra, values)
+	case o.bind.halves != nil:
+		return o.bind.halves.BindAll(values)
 	}
-	return hrr.BindAll(o.bind, values)
+	return hrr.BindAll(o.bind.matrices, values)
 }
 
 // slot returns the operator of slot i only.
-func (o operator) slot(i, d int) operator {
-	of := func(all *Node) *Node {
-		if o.fft {
-			return Slice(all, AxisElem(i), AxisRange())
-		}
-		return Slice(all, AxisRange(), AxisRange(i*d, (i+1)*d))
+func (o operator) slot(i, d int) operator { return operator{o.bind.slot(i, d), o.unbind.slot(i, d)} }
+
+func (f form) slot(i, d int) form {
+	switch {
+	case f.spectra != nil:
+		return form{spectra: Slice(f.spectra, AxisElem(i), AxisRange())}
+	case f.halves != nil:
+		one := f.halves.Slot(i)
+		return form{halves: &one}
 	}
-	return operator{bind: of(o.bind), unbind: of(o.unbind), fft: o.fft}
+	return form{matrices: Slice(f.matrices, AxisRange(), AxisRange(i*d, (i+1)*d))}
 }
 
 // binding returns the operator of every slot's M_i.
@@ -123,8 +135,8 @@ func (h HRR) binding(scope *context.Context, g *Graph) operator {
 		return h.circulants(scope, g)
 	}
 	bind.AssertDims(h.M, h.D, h.D)
-	bind = Reshape(Transpose(bind, 0, 1), h.D, h.M*h.D)
-	return operator{bind: bind, unbind: bind}
+	all := form{matrices: Reshape(Transpose(bind, 0, 1), h.D, h.M*h.D)}
+	return operator{all, all}
 }
 
 // prefersFFT reports whether FFTs are used instead of circulants: the engine has them and d is large, without a prime factor above 5. Such
@@ -151,7 +163,7 @@ func (h HRR) spectra(scope *context.Context, g *Graph) operator {
 	if h.Exact {
 		unbind = hrr.ExactFFT(symbols)
 	}
-	return operator{bind: symbols, unbind: unbind, fft: true}
+	return operator{form{spectra: symbols}, form{spectra: unbind}}
 }
 
 // blocks returns the M_i of Concat, [m, d, d]: √m at row i·w + j of column j < w = ⌊d/m⌋, otherwise 0. The factor √m gives bundle and
@@ -179,20 +191,42 @@ func (h HRR) circulants(scope *context.Context, g *Graph) operator {
 	if h.Exact {
 		unbind = h.constant(g, exactOf(symbols, h.D))
 	}
-	return operator{bind: bind, unbind: unbind}
+	return operator{bind, unbind}
 }
 
 func (h HRR) circulantsOf(symbols *Node) operator {
-	bind := hrr.CirculantsOf(symbols)
+	bind := formOf(symbols)
 	unbind := bind
 	if h.Exact {
-		unbind = hrr.CirculantsOf(hrr.ExactOf(symbols))
+		unbind = formOf(hrr.ExactOf(symbols))
 	}
-	return operator{bind: bind, unbind: unbind}
+	return operator{bind, unbind}
 }
 
-func (h HRR) constant(g *Graph, symbols []float32) *Node {
-	return ConstTensor(g, tensors.FromFlatDataAndDimensions(hrr.Circulants(symbols, h.M), h.D, h.M*h.D))
+// halvesFrom is the dimension d from which circulant matrices of even d are divided into halves. For small d, dividing the values takes longer than is gained.
+const halvesFrom = 256
+
+func prefersHalves(d int) bool { return d >= halvesFrom && d%2 == 0 }
+
+// formOf returns the circulant matrices of symbols, [m, d].
+func formOf(symbols *Node) form {
+	if prefersHalves(symbols.Shape().Dim(1)) {
+		halves := hrr.HalvesOf(symbols)
+		return form{halves: &halves}
+	}
+	return form{matrices: hrr.CirculantsOf(symbols)}
+}
+
+// constant is formOf for known symbols.
+func (h HRR) constant(g *Graph, symbols []float32) form {
+	of := func(matrices []float32, width int) *Node {
+		return ConstTensor(g, tensors.FromFlatDataAndDimensions(matrices, width, h.M*width))
+	}
+	if prefersHalves(h.D) {
+		sum, difference := hrr.HalfCirculants(symbols, h.M)
+		return form{halves: &hrr.Halves{Sum: of(sum, h.D/2), Difference: of(difference, h.D/2)}}
+	}
+	return form{matrices: of(hrr.Circulants(symbols, h.M), h.D)}
 }
 
 // exactOf computes hrr.ExactOf on the host: the vectors whose involution is the exact inverse of each symbol.

@@ -30,6 +30,12 @@ func evidence(logits *Node) *Node {
 }
 
 // softplus returns log(1 + eˣ), finite for every finite x.
-func softplus(x *Node) *Node {
-	return Add(Max(x, ScalarZero(x.Graph(), x.DType())), Log1p(Exp(Neg(Abs(x)))))
+func softplus(x *Node) *Node { return softplusOf(x, tailOf(x)) }
+
+// softplusOf is softplus, given tailOf(x).
+func softplusOf(x, tail *Node) *Node {
+	return Add(Max(x, ScalarZero(x.Graph(), x.DType())), Log1p(tail))
 }
+
+// tailOf returns e^{-|x|}.
+func tailOf(x *Node) *Node { return Exp(Neg(Abs(x))) }

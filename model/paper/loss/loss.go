@@ -5,16 +5,25 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"slotscope/model/paper/layer"
 )
 
 // Reconstruction returns the binary cross-entropy of images, in nats per pixel and channel.
 //
 //	BCE = mean(max(l, 0) - l·x + log(1 + e^{-|l|}))       equal to -x·log σ(l) - (1-x)·log σ(-l), finite for every l
 //
-// logits l and x are [B, H, W, C]; x lies in [0, 1].
+// logits l and x are [B, H, W, C]; x lies in [0, 1] and receives no gradient. That of l is written out, with the exponential that the loss needs anyway:
+//
+//	∂l = (σ(l) - x)·v        σ(l) = 1/(1 + e^{-|l|}) for l ≥ 0, otherwise e^{-|l|}/(1 + e^{-|l|})
 func Reconstruction(logits, x *Node) *Node {
 	logits.AssertDims(x.Shape().Dimensions...)
-	return ReduceAllMean(Sub(softplus(logits), Mul(logits, x)))
+	tail := tailOf(logits)
+	slope := func(v *Node) *Node {
+		positive := GreaterOrEqual(logits, ScalarZero(logits.Graph(), logits.DType()))
+		return Mul(Sub(Div(Where(positive, OnesLike(tail), tail), OnePlus(tail)), x), v)
+	}
+	return ReduceAllMean(layer.WithGradient(Sub(softplusOf(logits, tail), Mul(logits, x)), []*Node{logits}, slope))
 }
 
 // VQ pulls entries toward the values assigned to them; its gradient reaches only the codebook.
