@@ -103,13 +103,17 @@ V ISA(vexpm1)(vf x)
 	return ISA(pick)(x != x, x, y);
 }
 
-V ISA(vlog)(vf x)
+// The exponent of a normal number whose mantissa becomes 1 + f in [sqrt 1/2, sqrt 2).
+static inline vi ISA(split_log)(vf x, vf *f)
 {
-	vi tiny = x < 1.17549435e-38f;
-	vf s = ISA(pick)(tiny, x * 33554432.0f, x);
-	vi bits = BITS(s) - 0x3f3504f3; // the mantissa becomes [sqrt 1/2, sqrt 2)
-	vf e = ISA(to_float)((bits >> 23) - (tiny & 25));
-	vf f = FLOAT((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+	vi bits = BITS(x) - 0x3f3504f3;
+	*f = FLOAT((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+	return bits >> 23;
+}
+
+// log (1 + f) + e log 2.
+V ISA(join_log)(vf f, vf e)
+{
 	vf p = SPLAT(7.0376836292e-2f);
 	p = p * f - 1.1514610310e-1f;
 	p = p * f + 1.1676998740e-1f;
@@ -121,18 +125,31 @@ V ISA(vlog)(vf x)
 	p = p * f + 3.3333331174e-1f;
 	vf z = f * f, y = p * f * z;
 	y = (y + e * -2.12194440e-4f) - 0.5f * z;
-	y = (f + y) + e * 0.693359375f;
+	return (f + y) + e * 0.693359375f;
+}
+
+// y, the logarithm of x if x is a positive number, or what it is otherwise.
+V ISA(any_log)(vf x, vf y)
+{
 	y = ISA(pick)(x == __builtin_inff(), x, y);
 	y = ISA(pick)(x == 0.0f, SPLAT(-__builtin_inff()), y);
 	return ISA(pick)((x < 0.0f) | (x != x), SPLAT(__builtin_nanf("")), y);
 }
 
-// log u + (x - (u - 1)) / u, where u = 1 + x is rounded.
+V ISA(vlog)(vf x)
+{
+	vf f;
+	vi tiny = x < 1.17549435e-38f, e = ISA(split_log)(ISA(pick)(tiny, x * 33554432.0f, x), &f);
+	return ISA(any_log)(x, ISA(join_log)(f, ISA(to_float)(e - (tiny & 25))));
+}
+
+// log u, where u = 1 + x is rounded and f includes the rest, x - (u - 1).
 V ISA(vlog1p)(vf x)
 {
-	vf u = 1.0f + x, c = (x - (u - 1.0f)) / u;
-	vf y = ISA(vlog)(u) + ISA(pick)((u == 0.0f) | (x == __builtin_inff()), SPLAT(0.0f), c);
-	return ISA(pick)(u == 1.0f, x, y);
+	vf f, u = 1.0f + x;
+	vi e = ISA(split_log)(u, &f);
+	f += (x - (u - 1.0f)) * ISA(power_of_2)(-(e & (e < 64))); // there is no rest from 2^64 on
+	return ISA(pick)(u == 1.0f, x, ISA(any_log)(u, ISA(join_log)(f, ISA(to_float)(e))));
 }
 
 V ISA(vtanh)(vf x)
