@@ -72,12 +72,18 @@ func Tie(z, bundle *Node) *Node {
 //
 //	L_coh = mean_{a≠b in use} cos²(c_a, c_b)              ours
 //
-// entries is [k, d], codes [B, m] int32.
+// entries is [k, d], codes [B, m] int32. If the batch has fewer codes than there are entries, the cosines are those of its codes, where an entry counts once in all.
 func Coherence(entries, codes *Node) *Node {
 	k, flat := entries.Shape().Dim(0), Reshape(codes, -1, 1)
-	times := Scatter(flat, Ones(codes.Graph(), shapes.Make(entries.DType(), flat.Shape().Dim(0))), shapes.Make(entries.DType(), k), false, false)
-	used := MinScalar(times, 1)
-	pairs := StopGradient(Mul(distinct(entries), Mul(InsertAxes(used, 0), InsertAxes(used, 1))))
+	n := flat.Shape().Dim(0)
+	times := Scatter(flat, Ones(codes.Graph(), shapes.Make(entries.DType(), n)), shapes.Make(entries.DType(), k), false, false)
+	counts, others := MinScalar(times, 1), distinct(entries)
+	if n < k {
+		number := ConvertDType(flat, entries.DType()) // exact up to 2²⁴
+		counts, others = Inverse(Gather(times, flat)), ConvertDType(NotEqual(number, Transpose(number, 0, 1)), entries.DType())
+		entries = Gather(entries, flat)
+	}
+	pairs := StopGradient(Mul(others, Mul(InsertAxes(counts, 0), InsertAxes(counts, 1))))
 	return Div(ReduceAllSum(Mul(pairs, Square(cosines(entries)))), MaxScalar(ReduceAllSum(pairs), 1))
 }
 

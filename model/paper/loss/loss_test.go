@@ -100,6 +100,23 @@ func TestCoherenceByHand(t *testing.T) {
 	}
 }
 
+// The same pairs count, and have the same gradients, whether the batch has more or fewer codes than there are entries.
+func TestCoherenceOfFewCodes(t *testing.T) {
+	entries := [][]float32{{1, 0, 2}, {3, 4, 0}, {0, 2, 1}, {5, 5, 5}, {1, -2, 0}, {-1, 3, 2}, {4, 0, 1}}
+	of := func(codes ...float32) [][]float32 {
+		return run(t, func(a, b *Node) *Node { return Coherence(a, ConvertDType(StopGradient(b), dtypes.Int32)) }, entries, [][]float32{codes})
+	}
+	few, many := of(5, 0, 5, 2, 4, 5), of(5, 0, 5, 2, 4, 5, 2, 0)
+	if math.Abs(float64(few[0][0]-many[0][0])) > 1e-6 || few[0][0] == 0 {
+		t.Errorf("%v with six codes, %v with eight of the same entries", few[0][0], many[0][0])
+	}
+	for i, want := range many[1] {
+		if math.Abs(float64(few[1][i]-want)) > 1e-6 {
+			t.Errorf("gradient of component %d: %v with six codes, %v with eight", i, few[1][i], want)
+		}
+	}
+}
+
 // Logits of any size give finite numbers, and the gradient is σ(l) - x over the count.
 func TestReconstructionIsStable(t *testing.T) {
 	logits := []float32{-1000, -30, 0, 30, 1000}
