@@ -144,6 +144,20 @@ func TestHalfConvWindows(t *testing.T) {
 	})
 }
 
+// TestHalfConvCut checks the same for windows of an odd number of channels, of which a line may have an odd number of values.
+func TestHalfConvCut(t *testing.T) {
+	unfiltered(t)
+	p := NewPool(2)
+	defer p.Close()
+	forWindowedHalves(t, func(t *testing.T) {
+		checkWindows(t, p, Halves, func(t *rapid.T, s *ConvSpec) {
+			s.InChannels = rapid.SampledFrom([]int{1, 3, 5, 7, 17, 33}).Draw(t, "odd")
+			s.OutChannels = rapid.SampledFrom([]int{9, 16, 31, 32, 48, 65}).Draw(t, "many")
+			s.In[1], s.KernelDilation[1], s.InDilation[1] = rapid.IntRange(4, 40).Draw(t, "width"), 1, 1
+		}, func(c *Conv) bool { return c.direct != nil && c.direct.q.cut.words > 0 })
+	})
+}
+
 // TestHalfConvStrips checks the same in strips of tiles.
 func TestHalfConvStrips(t *testing.T) {
 	forTiled(t, func(t *testing.T, p *Pool, o Operands) {
@@ -593,6 +607,15 @@ func TestConvPaths(t *testing.T) {
 				}
 				if c, err := PlanConv(gradient); err != nil || c.kernel == nil || c.kernel.q.stacked == 0 || c.kernel.q.half != halfAVX512 {
 					t.Errorf("the gradient for the kernel of %d → 3 channels is not stacked as pairs of bfloat16: %v", channels, err)
+				}
+				if channels == 8 {
+					continue // which do not fill vectors of 16
+				}
+				for _, odd := range []ConvSpec{inputGradient(nhwc(16, 64, channels, 3, 3, 1, 1)), nhwc(16, 64, 3, channels, 4, 2, 1)} {
+					odd.Operands = Halves
+					if c, err := PlanConv(odd); err != nil || c.direct == nil || c.direct.q.cut.words == 0 || c.direct.q.half != halfAVX512 {
+						t.Errorf("windows of 3 channels are not read as pairs of bfloat16, for %d output channels: %v", channels, err)
+					}
 				}
 			}
 		})
