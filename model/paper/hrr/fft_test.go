@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,26 +33,41 @@ func draw(rng *rand.Rand, d int, counts ...int) (*tensors.Tensor, [][]float64) {
 // dimensions has even and odd, prime and composite values, and the smallest.
 var dimensions = []int{1, 2, 3, 8, 13, 24, 25, 31, 64}
 
-// Both forms of binding all slots, product with circulants and product of spectra, agree with the definition.
+// The forms of binding all slots, products with circulants or with their halves and products of spectra, agree with the definition. So do
+// the halves of known symbols, and those of single slots.
 func TestFormsOfBindingAgree(t *testing.T) {
 	const m, batch = 3, 4
 	b := engine(t)
 	for _, d := range dimensions {
 		rng := rand.New(rand.NewPCG(uint64(d), 21))
-		symbolTensor, symbols := draw(rng, d, m)
+		symbolTensor, symbolRows := draw(rng, d, m)
 		zTensor, z := draw(rng, d, batch)
 		valueTensor, values := draw(rng, d, batch, m)
 		got := MustExecOnceN(b, func(symbols, z, values *Node) []*Node {
 			circulants := hrr.CirculantsOf(symbols)
-			return []*Node{
-				hrr.UnbindAll(circulants, z), hrr.UnbindAllFFT(symbols, z),
-				hrr.BindAll(circulants, values), hrr.BindAllFFT(symbols, values),
+			unbound := []*Node{hrr.UnbindAll(circulants, z), hrr.UnbindAllFFT(symbols, z)}
+			bundles := []*Node{hrr.BindAll(circulants, values), hrr.BindAllFFT(symbols, values)}
+			if d%2 == 0 {
+				sum, difference := hrr.HalfCirculants(slices.Concat(symbolRows...), m)
+				constant := func(x []float64) *Node {
+					return ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(x, d/2, m*d/2))
+				}
+				learned, known := hrr.HalvesOf(symbols), hrr.Halves{Sum: constant(sum), Difference: constant(difference)}
+				var retrieved []*Node
+				single := ZerosLike(bundles[0])
+				for i := range m {
+					retrieved = append(retrieved, known.Slot(i).UnbindAll(z))
+					single = Add(single, learned.Slot(i).BindAll(Slice(values, AxisRange(), AxisElem(i), AxisRange())))
+				}
+				unbound = append(unbound, learned.UnbindAll(z), known.UnbindAll(z), Concatenate(retrieved, 1))
+				bundles = append(bundles, learned.BindAll(values), known.BindAll(values), single)
 			}
+			return append(unbound, bundles...)
 		}, symbolTensor, zTensor, valueTensor)
 		var unbound, bundled []float64
 		for i := range batch {
 			pairs := make([][]float64, m)
-			for k, s := range symbols {
+			for k, s := range symbolRows {
 				unbound = append(unbound, hrrtest.Unbind(s, z[i])...)
 				pairs[k] = hrrtest.Bind(s, values[i*m+k])
 			}
@@ -59,7 +75,7 @@ func TestFormsOfBindingAgree(t *testing.T) {
 		}
 		for k, out := range got {
 			want := unbound
-			if k >= 2 {
+			if k >= len(got)/2 {
 				want = bundled
 			}
 			same(t, tensors.MustCopyFlatData[float64](out), want, 1e-12) // a few hundred roundings of numbers around 1
@@ -86,11 +102,15 @@ func TestFormsOfBindingAgreeInSingle(t *testing.T) {
 func TestFormsOfBindingHaveOneGradient(t *testing.T) {
 	const m, batch = 3, 4
 	b := engine(t)
-	loss := func(symbols, z, values *Node, spectra bool) *Node {
+	loss := func(symbols, z, values *Node, form string) *Node {
 		var retrieved, bundle *Node
-		if spectra {
+		switch form {
+		case "spectra":
 			retrieved, bundle = hrr.UnbindAllFFT(symbols, z), hrr.BindAllFFT(symbols, values)
-		} else {
+		case "halves":
+			halves := hrr.HalvesOf(symbols)
+			retrieved, bundle = halves.UnbindAll(z), halves.BindAll(values)
+		default:
 			circulants := hrr.CirculantsOf(symbols)
 			retrieved, bundle = hrr.UnbindAll(circulants, z), hrr.BindAll(circulants, values)
 		}
@@ -102,13 +122,13 @@ func TestFormsOfBindingHaveOneGradient(t *testing.T) {
 		z, _ := draw(rng, d, batch)
 		values, _ := draw(rng, d, batch, m)
 		got := MustExecOnceN(b, func(symbols, z, values *Node) (all []*Node) {
-			for _, spectra := range []bool{false, true} {
-				all = append(all, Gradient(loss(symbols, z, values, spectra), symbols, z, values)...)
+			for _, form := range []string{"circulants", "spectra", "halves"}[:3-d%2] {
+				all = append(all, Gradient(loss(symbols, z, values, form), symbols, z, values)...)
 			}
 			return all
 		}, symbols, z, values)
-		for k := range 3 {
-			same(t, tensors.MustCopyFlatData[float64](got[3+k]), tensors.MustCopyFlatData[float64](got[k]), 1e-11)
+		for k := range len(got) - 3 {
+			same(t, tensors.MustCopyFlatData[float64](got[3+k]), tensors.MustCopyFlatData[float64](got[k%3]), 1e-11)
 		}
 	}
 }

@@ -12,12 +12,33 @@ import (
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/compute/lower"
+	"slotscope/model/paper/hrr"
 	"slotscope/model/paper/layer"
 )
 
-// At large d, circular convolution uses FFTs, which give the same slots, bundle and gradients as circulants.
-func TestFFTAtLargeD(t *testing.T) {
-	const m, d = 2, fftFrom
+// At larger d, circular convolution uses halves of circulants, and FFTs, which give the same slots, bundle and gradients.
+func TestFormsAtLargeD(t *testing.T) {
+	t.Run("halves", func(t *testing.T) {
+		checkForm(t, halvesFrom, func(f form) bool { return f.halves != nil }, func(h HRR, scope *context.Context, g *Graph) operator {
+			symbols := layer.Value(scope, g, "symbols")
+			whole := operator{form{matrices: hrr.CirculantsOf(symbols)}, form{matrices: hrr.CirculantsOf(symbols)}}
+			if h.Exact {
+				whole.unbind.matrices = hrr.CirculantsOf(hrr.ExactOf(symbols))
+			}
+			return whole
+		})
+	})
+	t.Run("FFTs", func(t *testing.T) {
+		checkForm(t, fftFrom, func(f form) bool { return f.spectra != nil }, HRR.circulants)
+	})
+	if !prefersHalves(halvesFrom) || prefersHalves(halvesFrom-2) || prefersHalves(halvesFrom+1) {
+		t.Errorf("circulants are not divided from d = %d, for even d only", halvesFrom)
+	}
+}
+
+// checkForm compares the chosen form, which must be the expected one, with another operator.
+func checkForm(t *testing.T, d int, expected func(form) bool, other func(HRR, *context.Context, *Graph) operator) {
+	const m = 2
 	for name, h := range map[string]HRR{
 		"paper": {}, "exact inverse": {UnitSymbols: true, Exact: true}, "learned symbols": {LearnSymbols: true},
 		"learned, exact inverse": {UnitSymbols: true, LearnSymbols: true, Exact: true},
@@ -39,10 +60,10 @@ func TestFFTAtLargeD(t *testing.T) {
 		got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
 			chosen := h.binding(scope, z.Graph())
 			codes := Const(z.Graph(), [][]int32{{1, 5}, {0, 2}})
-			if chosen.bind.spectra == nil {
-				t.Errorf("%s: d = %d is bound with circulants", name, d)
+			if !expected(chosen.bind) || !expected(chosen.unbind) {
+				t.Errorf("%s: d = %d is bound in another form", name, d)
 			}
-			return slices.Concat(of(chosen, scope, z), of(h.circulants(scope, z.Graph()), scope, z), []*Node{h.Retrieve(scope, z),
+			return slices.Concat(of(chosen, scope, z), of(other(h, scope, z.Graph()), scope, z), []*Node{h.Retrieve(scope, z),
 				h.BundleBound(h.Bound(scope, z.Graph()), codes), h.Bundle(scope, codes)})
 		}, z)
 		n := len(got)/2 - 1
@@ -53,7 +74,7 @@ func TestFFTAtLargeD(t *testing.T) {
 			}
 			for j, want := range got[n+i] {
 				if diff := got[i][j] - want; !(max(diff, -diff) <= 1e-5*largest) {
-					t.Fatalf("%s: %s[%d] is %v with FFTs, %v with circulants", name, what, j, got[i][j], want)
+					t.Fatalf("%s: %s[%d] is %v, or %v in the other form", name, what, j, got[i][j], want)
 				}
 			}
 		}
