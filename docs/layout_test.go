@@ -92,7 +92,7 @@ var importMap = map[string]string{
 	"model/paper/layer":          "model/compute/cpu/move",
 	"model/paper/net":            "model/paper/layer",
 	"model/paper/latent":         "model/paper/hrr model/paper/layer",
-	"model/paper/loss":           "",
+	"model/paper/loss":           "model/paper/layer",
 	"model/paper/ae":             "model/paper/net model/paper/latent model/paper/layer model/paper/loss model/paper/hrr model/format/checkpoint",
 	"model/format/checkpoint":    "model/whole",
 	"model/format/weights":       "model/format/checkpoint model/paper/hrr",

@@ -162,7 +162,7 @@ func TestFormsOfExactInverseAgree(t *testing.T) {
 func BenchmarkForms(b *testing.B) {
 	const m = 9
 	e := engine(b)
-	for _, s := range []struct{ d, batch int }{{64, 64}, {128, 32}, {256, 32}, {512, 32}, {768, 32}, {1024, 32}, {1536, 32}, {2048, 32}, {2058, 32}, {4096, 32}, {8192, 32}} {
+	for _, s := range []struct{ d, batch int }{{64, 64}, {128, 32}, {256, 32}, {512, 32}, {768, 32}, {1024, 32}, {1536, 32}, {2048, 32}, {2058, 32}, {3072, 32}, {4096, 32}, {8192, 32}} {
 		rng := rand.New(rand.NewPCG(23, 24))
 		symbols := make([]float32, 0, m*s.d)
 		for range m {

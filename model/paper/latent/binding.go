@@ -67,9 +67,10 @@ func (h HRR) drawPermutations(rng *rand.Rand, out []float32) {
 // fftFrom is the dimension d from which circular convolution uses FFTs. Milliseconds of binding and unbinding m = 9 slots of 32 images
 // with gradients, on two cores of the CPU engine (BenchmarkForms of package hrr):
 //
-//	d             128    256    512    768   1024   1536   2048   4096   8192
-//	circulants   0.11   0.52    2.1    5.4     11     28     55    277   7456
-//	FFTs          2.0    4.3     10     14     15     29     36     79    565
+//	d             128    256    512    768   1024   1536   2048   3072   4096   8192
+//	circulants   0.23   0.84    3.2    8.0     15     31     58    134    267   1001
+//	halves       0.20   0.55    1.8    5.4    9.0     17     31     64    142    539
+//	FFTs          2.7    6.4     14     21     29     48     63     93    126    283
 const fftFrom = 4096
 
 // operator applies the M_i of all slots. bind and unbind are the same unless the exact inverse is used.
@@ -140,7 +141,7 @@ func (h HRR) binding(scope *context.Context, g *Graph) operator {
 }
 
 // prefersFFT reports whether FFTs are used instead of circulants: the engine has them and d is large, without a prime factor above 5. Such
-// factors slow transforms down: at d = 2058 = 2·3·7³, circulants take 74 ms and FFTs 66 ms.
+// factors slow transforms down: at d = 2058 = 2·3·7³, FFTs take 95 ms and halves of circulants 30 ms.
 func prefersFFT(engine backends.Backend, d int) bool {
 	if d < fftFrom || !engine.Capabilities().Operations[backends.OpTypeFFT] {
 		return false
@@ -203,7 +204,7 @@ func (h HRR) circulantsOf(symbols *Node) operator {
 	return operator{bind, unbind}
 }
 
-// halvesFrom is the dimension d from which circulant matrices of even d are divided into halves. For small d, dividing the values takes longer than is gained.
+// halvesFrom is the dimension d from which circulant matrices of even d are divided into halves. Below it, dividing the values takes about as long as is gained.
 const halvesFrom = 256
 
 func prefersHalves(d int) bool { return d >= halvesFrom && d%2 == 0 }
