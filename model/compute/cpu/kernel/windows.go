@@ -74,8 +74,7 @@ func (c *Conv) planWindows(pairs *pairing, half, parts int) (*windows, error) {
 	w.stage(s, taps)
 	if half != halfNone && s.InChannels%2 != 0 {
 		w.cut(s, taps[0][1])
-	}
-	if half != halfNone && !spreads && !w.stacks(s, half, taps) {
+	} else if half != halfNone && !spreads && !w.stacks(s, half, taps) {
 		w.q.side = C.int64_t(c.strip(half))
 	}
 	w.q.n, w.q.obatch, w.q.ochannel = C.int64_t(s.OutChannels), C.int64_t(s.OutStrides.Batch), C.int64_t(s.OutStrides.Channel)
@@ -333,10 +332,10 @@ func (w *windows) addKernel(s *ConvSpec, y, x phaseTaps, at int) error {
 	return err
 }
 
-// cuts reports whether pairs of bfloat16 from lines that are cut into windows are faster than float32. Only sets without strips read them.
+// cuts reports whether pairs of bfloat16 from lines that are cut into windows are faster than float32. Strips do not read them.
 func (c *Conv) cuts(half, parts int) bool {
 	s := &c.spec
-	if parts > 1 || C.half_strips(C.int(half)) != 0 || s.phases(1) != 1 {
+	if half == halfAMX || parts > 1 || s.phases(1) != 1 {
 		return false
 	}
 	x := s.tapsOf(1, 0, c.out[1])
