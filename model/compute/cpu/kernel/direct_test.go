@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -155,6 +157,34 @@ func TestHalfConvCut(t *testing.T) {
 			s.OutChannels = rapid.SampledFrom([]int{9, 16, 31, 32, 48, 65}).Draw(t, "many")
 			s.In[1], s.KernelDilation[1], s.InDilation[1] = rapid.IntRange(4, 40).Draw(t, "width"), 1, 1
 		}, func(c *Conv) bool { return c.direct != nil && c.direct.q.cut.words > 0 })
+	})
+}
+
+// TestHalfConvCutEndsInZero checks that the last pair of a line of taps has no rest of another kernel, here of one whose values are all NaN.
+func TestHalfConvCutEndsInZero(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	forWindowedHalves(t, func(t *testing.T) {
+		for _, channels := range []int{33, 3} {
+			s := nhwc(1, 16, channels, 48, 3, 1, 1)
+			s.Operands = Halves
+			c, err := PlanConv(s)
+			if err != nil || c.direct == nil || c.direct.q.cut.words == 0 {
+				t.Fatalf("lines of %d channels are not cut: %v", channels, err)
+			}
+			x, w, out := toHalf(random(1, c.reach[0])), toHalf(random(2, c.reach[1])), make([]float32, c.reach[2])
+			for i := range w {
+				if channels > 3 {
+					w[i] = float32(math.NaN())
+				}
+			}
+			c.Run(p, x, w, out)
+			if nan := slices.ContainsFunc(out, func(v float32) bool { return v != v }); nan != (channels > 3) {
+				t.Errorf("%d channels: an output is NaN: %v", channels, nan)
+			}
+		}
 	})
 }
 
