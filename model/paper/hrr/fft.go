@@ -2,6 +2,18 @@ package hrr
 
 import . "github.com/gomlx/gomlx/pkg/core/graph"
 
+// Spectra is the form of symbols, [m, d], whose spectra are multiplied.
+type Spectra struct{ Symbols *Node }
+
+// UnbindAll implements Form.
+func (s Spectra) UnbindAll(z *Node) *Node { return UnbindAllFFT(s.Symbols, z) }
+
+// BindAll implements Form.
+func (s Spectra) BindAll(values *Node) *Node { return BindAllFFT(s.Symbols, values) }
+
+// Slot implements Form.
+func (s Spectra) Slot(i int) Form { return Spectra{Slice(s.Symbols, AxisElem(i), AxisRange())} }
+
 // UnbindAllFFT computes UnbindAll as products of spectra, without circulant matrices:
 //
 //	ṽ_i = F⁻¹( conj(F s_i) ∘ F z )              since F(s†) = conj(F s) for real s

@@ -10,6 +10,31 @@ import (
 	"slotscope/model/paper/layer"
 )
 
+// Form applies the matrices M_i of all slots; M_i v = s_i ⊗ v if they are circulant.
+type Form interface {
+	UnbindAll(z *Node) *Node    // ṽ_i = M_iᵀ z: z is [B, d], the result [B, m, d]
+	BindAll(values *Node) *Node // ẑ = Σ_i M_i v_i: values is [B, m, d], the result [B, d]
+	Slot(i int) Form            // the form of slot i only
+}
+
+// Matrices is the form of any matrices side by side, [d, m·d].
+type Matrices struct{ All *Node }
+
+// UnbindAll implements Form.
+func (a Matrices) UnbindAll(z *Node) *Node { return UnbindAll(a.All, z) }
+
+// BindAll implements Form.
+func (a Matrices) BindAll(values *Node) *Node { return BindAll(a.All, values) }
+
+// Slot implements Form.
+func (a Matrices) Slot(i int) Form { return Matrices{block(a.All, i)} }
+
+// block returns matrix i of those that lie side by side.
+func block(all *Node, i int) *Node {
+	width := all.Shape().Dim(0)
+	return Slice(all, AxisRange(), AxisRange(i*width, (i+1)*width))
+}
+
 // UnbindAll retrieves the noisy value of every slot from a batch of bundles, in one matrix product.
 //
 //	ṽ_i = s_i† ⊗ z                              paper, Algorithm 1, line 2; s† is the involution

@@ -8,7 +8,7 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// Halves applies the circulant matrices of m symbols of even length d with half of the multiplications. A circulant consists of two blocks A and B of width
+// Halves is the form of circulant matrices of m symbols of even length d that takes half of the multiplications. A circulant consists of two blocks A and B of width
 // d/2, and two products of this width replace it:
 //
 //	ẑ = [A B; B A] v        ẑ₀ ± ẑ₁ = (A ± B)(v₀ ± v₁)        for the halves of ẑ = (ẑ₀, ẑ₁) and v = (v₀, v₁)
@@ -18,7 +18,9 @@ type Halves struct {
 	Sum, Difference *Node // (A + B)/2 and (A − B)/2 of all symbols side by side, [d/2, m·d/2] each
 }
 
-// HalfCirculants returns the matrices of Halves for m symbols, [m, d].
+// HalfCirculants returns the matrices of Halves for m symbols, [m, d]. With h = d/2 they are
+//
+//	(s_i,(n-j) mod d ± s_i,n-j+h)/2        in row n and column i·h + j
 func HalfCirculants[T Float](symbols []T, m int) (sum, difference []T) {
 	d := len(symbols) / m
 	h := d / 2
@@ -46,14 +48,10 @@ func HalvesOf(symbols *Node) Halves {
 	return Halves{CirculantsOf(Add(first, second)), Reshape(difference, h, -1)}
 }
 
-// Slot returns the operator of slot i only.
-func (c Halves) Slot(i int) Halves {
-	h := c.Sum.Shape().Dim(0)
-	of := func(all *Node) *Node { return Slice(all, AxisRange(), AxisRange(i*h, (i+1)*h)) }
-	return Halves{of(c.Sum), of(c.Difference)}
-}
+// Slot implements Form.
+func (c Halves) Slot(i int) Form { return Halves{block(c.Sum, i), block(c.Difference, i)} }
 
-// UnbindAll is UnbindAll with the matrices of c: z is [B, d], the result [B, m, d].
+// UnbindAll implements Form.
 func (c Halves) UnbindAll(z *Node) *Node {
 	h, batch := c.Sum.Shape().Dim(0), z.Shape().Dim(0)
 	z.AssertDims(batch, 2*h)
@@ -61,7 +59,7 @@ func (c Halves) UnbindAll(z *Node) *Node {
 	return Reshape(unfolded(Reshape(layer.Multiply(sum, c.Sum), batch, -1, h), Reshape(layer.Multiply(difference, c.Difference), batch, -1, h)), batch, -1, 2*h)
 }
 
-// BindAll is BindAll with the matrices of c: values is [B, m, d], the result [B, d].
+// BindAll implements Form.
 func (c Halves) BindAll(values *Node) *Node {
 	h, batch := c.Sum.Shape().Dim(0), values.Shape().Dim(0)
 	values.AssertDims(batch, c.Sum.Shape().Dim(1)/h, 2*h)

@@ -74,50 +74,13 @@ func (h HRR) drawPermutations(rng *rand.Rand, out []float32) {
 const fftFrom = 4096
 
 // operator applies the M_i of all slots. bind and unbind are the same unless the exact inverse is used.
-type operator struct{ bind, unbind form }
-
-// form is what an operator multiplies with: one of these.
-type form struct {
-	matrices *Node       // of all slots side by side, [d, m·d]
-	halves   *hrr.Halves // of circulant matrices of even d
-	spectra  *Node       // symbols, [m, d], whose spectra are multiplied
-}
+type operator struct{ bind, unbind hrr.Form }
 
 // unbindAll returns ṽ_i = M_iᵀ z: z is [B, d], the result [B, m, d].
-func (o operator) unbindAll(z *Node) *Node {
-	switch {
-	case o.unbind.spectra != nil:
-		return hrr.UnbindAllFFT(o.unbind.spectra, z)
-	case o.unbind.halves != nil:
-		return o.unbind.halves.UnbindAll(z)
-	}
-	return hrr.UnbindAll(o.unbind.matrices, z)
-}
+func (o operator) unbindAll(z *Node) *Node { return o.unbind.UnbindAll(z) }
 
 // bindAll returns ẑ = Σ_i M_i v_i: values is [B, m, d], the result [B, d].
-func (o operator) bindAll(values *Node) *Node {
-	switch {
-	case o.bind.spectra != nil:
-		return hrr.BindAllFFT(o.bind.spectra, values)
-	case o.bind.halves != nil:
-		return o.bind.halves.BindAll(values)
-	}
-	return hrr.BindAll(o.bind.matrices, values)
-}
-
-// slot returns the operator of slot i only.
-func (o operator) slot(i, d int) operator { return operator{o.bind.slot(i, d), o.unbind.slot(i, d)} }
-
-func (f form) slot(i, d int) form {
-	switch {
-	case f.spectra != nil:
-		return form{spectra: Slice(f.spectra, AxisElem(i), AxisRange())}
-	case f.halves != nil:
-		one := f.halves.Slot(i)
-		return form{halves: &one}
-	}
-	return form{matrices: Slice(f.matrices, AxisRange(), AxisRange(i*d, (i+1)*d))}
-}
+func (o operator) bindAll(values *Node) *Node { return o.bind.BindAll(values) }
 
 // binding returns the operator of every slot's M_i.
 func (h HRR) binding(scope *context.Context, g *Graph) operator {
@@ -136,7 +99,7 @@ func (h HRR) binding(scope *context.Context, g *Graph) operator {
 		return h.circulants(scope, g)
 	}
 	bind.AssertDims(h.M, h.D, h.D)
-	all := form{matrices: Reshape(Transpose(bind, 0, 1), h.D, h.M*h.D)}
+	all := hrr.Matrices{All: Reshape(Transpose(bind, 0, 1), h.D, h.M*h.D)}
 	return operator{all, all}
 }
 
@@ -164,7 +127,7 @@ func (h HRR) spectra(scope *context.Context, g *Graph) operator {
 	if h.Exact {
 		unbind = hrr.ExactFFT(symbols)
 	}
-	return operator{form{spectra: symbols}, form{spectra: unbind}}
+	return operator{hrr.Spectra{Symbols: symbols}, hrr.Spectra{Symbols: unbind}}
 }
 
 // blocks returns the M_i of Concat, [m, d, d]: √m at row i·w + j of column j < w = ⌊d/m⌋, otherwise 0. The factor √m gives bundle and
@@ -210,24 +173,23 @@ const halvesFrom = 256
 func prefersHalves(d int) bool { return d >= halvesFrom && d%2 == 0 }
 
 // formOf returns the circulant matrices of symbols, [m, d].
-func formOf(symbols *Node) form {
+func formOf(symbols *Node) hrr.Form {
 	if prefersHalves(symbols.Shape().Dim(1)) {
-		halves := hrr.HalvesOf(symbols)
-		return form{halves: &halves}
+		return hrr.HalvesOf(symbols)
 	}
-	return form{matrices: hrr.CirculantsOf(symbols)}
+	return hrr.Matrices{All: hrr.CirculantsOf(symbols)}
 }
 
 // constant is formOf for known symbols.
-func (h HRR) constant(g *Graph, symbols []float32) form {
+func (h HRR) constant(g *Graph, symbols []float32) hrr.Form {
 	of := func(matrices []float32, width int) *Node {
 		return ConstTensor(g, tensors.FromFlatDataAndDimensions(matrices, width, h.M*width))
 	}
 	if prefersHalves(h.D) {
 		sum, difference := hrr.HalfCirculants(symbols, h.M)
-		return form{halves: &hrr.Halves{Sum: of(sum, h.D/2), Difference: of(difference, h.D/2)}}
+		return hrr.Halves{Sum: of(sum, h.D/2), Difference: of(difference, h.D/2)}
 	}
-	return form{matrices: of(hrr.Circulants(symbols, h.M), h.D)}
+	return hrr.Matrices{All: of(hrr.Circulants(symbols, h.M), h.D)}
 }
 
 // exactOf computes hrr.ExactOf on the host: the vectors whose involution is the exact inverse of each symbol.

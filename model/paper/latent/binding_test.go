@@ -19,17 +19,17 @@ import (
 // At larger d, circular convolution uses halves of circulants, and FFTs, which give the same slots, bundle and gradients.
 func TestFormsAtLargeD(t *testing.T) {
 	t.Run("halves", func(t *testing.T) {
-		checkForm(t, halvesFrom, func(f form) bool { return f.halves != nil }, func(h HRR, scope *context.Context, g *Graph) operator {
+		checkForm(t, halvesFrom, func(f hrr.Form) bool { _, ok := f.(hrr.Halves); return ok }, func(h HRR, scope *context.Context, g *Graph) operator {
 			symbols := layer.Value(scope, g, "symbols")
-			whole := operator{form{matrices: hrr.CirculantsOf(symbols)}, form{matrices: hrr.CirculantsOf(symbols)}}
+			whole := hrr.Matrices{All: hrr.CirculantsOf(symbols)}
 			if h.Exact {
-				whole.unbind.matrices = hrr.CirculantsOf(hrr.ExactOf(symbols))
+				return operator{whole, hrr.Matrices{All: hrr.CirculantsOf(hrr.ExactOf(symbols))}}
 			}
-			return whole
+			return operator{whole, whole}
 		})
 	})
 	t.Run("FFTs", func(t *testing.T) {
-		checkForm(t, fftFrom, func(f form) bool { return f.spectra != nil }, HRR.circulants)
+		checkForm(t, fftFrom, func(f hrr.Form) bool { _, ok := f.(hrr.Spectra); return ok }, HRR.circulants)
 	})
 	if !prefersHalves(halvesFrom) || prefersHalves(halvesFrom-2) || prefersHalves(halvesFrom+1) {
 		t.Errorf("circulants are not divided from d = %d, for even d only", halvesFrom)
@@ -37,7 +37,7 @@ func TestFormsAtLargeD(t *testing.T) {
 }
 
 // checkForm compares the chosen form, which must be the expected one, with another operator.
-func checkForm(t *testing.T, d int, expected func(form) bool, other func(HRR, *context.Context, *Graph) operator) {
+func checkForm(t *testing.T, d int, expected func(hrr.Form) bool, other func(HRR, *context.Context, *Graph) operator) {
 	const m = 2
 	for name, h := range map[string]HRR{
 		"paper": {}, "exact inverse": {UnitSymbols: true, Exact: true}, "learned symbols": {LearnSymbols: true},

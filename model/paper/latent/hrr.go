@@ -105,7 +105,7 @@ func (h HRR) Bound(scope *context.Context, g *Graph) *Node {
 	binding, entries := h.binding(scope, g), Reshape(h.Codebook(scope, g), h.K, 1, h.D)
 	pairs := make([]*Node, h.M)
 	for i := range pairs {
-		pairs[i] = binding.slot(i, h.D).bindAll(entries)
+		pairs[i] = binding.bind.Slot(i).BindAll(entries)
 	}
 	return Concatenate(pairs, 0)
 }
