@@ -77,8 +77,10 @@ func Coherence(entries, codes *Node) *Node {
 	k, flat := entries.Shape().Dim(0), Reshape(codes, -1, 1)
 	n := flat.Shape().Dim(0)
 	times := Scatter(flat, Ones(codes.Graph(), shapes.Make(entries.DType(), n)), shapes.Make(entries.DType(), k), false, false)
-	counts, others := MinScalar(times, 1), distinct(entries)
-	if n < k {
+	var counts, others *Node
+	if n >= k {
+		counts, others = MinScalar(times, 1), distinct(entries)
+	} else {
 		number := ConvertDType(flat, entries.DType()) // exact up to 2²⁴
 		counts, others = Inverse(Gather(times, flat)), ConvertDType(NotEqual(number, Transpose(number, 0, 1)), entries.DType())
 		entries = Gather(entries, flat)

@@ -162,6 +162,7 @@ int64_t staged_floats(const windowed *q, const extent *e)
 		return (e->i1 - e->i0) * q->parts * q->stack.words;
 	if (q->spread)
 		return q->s.columns * (q->ring * q->spread + q->s.c) + 2 * MAX_COLS;
+	// After cut lines, the line that is being cut is staged as it is; together with the rest, it has room for what tiles read.
 	if (q->cut.words)
 		return (e->i1 - e->i0) * (e->l1 - e->l0) * q->pitch + 64 * (q->cut.words + 1) + q->s.columns * q->s.c;
 	// After the staged lines, tiles read up to a tile's rows of windows plus one vector, whose values they do not use.

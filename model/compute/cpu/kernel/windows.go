@@ -332,7 +332,8 @@ func (w *windows) addKernel(s *ConvSpec, y, x phaseTaps, at int) error {
 	return err
 }
 
-// cuts reports whether pairs of bfloat16 from lines that are cut into windows are faster than float32. Strips do not read them.
+// cuts reports whether pairs of bfloat16 from lines that are cut into windows are faster than float32. Strips do not read them, and
+// a window's values of a line must be adjacent.
 func (c *Conv) cuts(half, parts int) bool {
 	s := &c.spec
 	if half == halfAMX || parts > 1 || s.phases(1) != 1 {
