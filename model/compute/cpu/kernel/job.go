@@ -38,6 +38,7 @@ func (j *Job) do(int, int) {
 // advance offers the job to threads if this was the last thing that it had to wait for.
 func (j *Job) advance() {
 	if j.left.Add(-1) == 0 {
+		atomic.AddInt64(&j.work.state, 1)
 		j.pool.behind.invite(j.work, 1)
 	}
 }
@@ -53,7 +54,7 @@ func (p *Pool) Start(j *Job) {
 		j.run(p)
 		return
 	}
-	j.work = p.work(ranges{1, 1, 1, p.threads}, j)
+	j.work = p.work(ranges{1, 1, 1, p.threads}, j, 0)
 	j.advance()
 }
 
@@ -67,20 +68,24 @@ func (j *Job) Join() {
 	if w == nil {
 		return
 	}
-	w.help(&p.caller, nil) // unless a thread has begun it
-	for spin := 0; len(w.finished) == 0; spin++ {
-		if len(p.behind.tickets) == 0 && spin < idleSpins {
-			continue
+	done := 0
+	w.help(&p.caller, nil, &done) // unless a thread has begun it
+	p.leave(w, done, 0)
+	for s := (spins{}); !w.ended(); {
+		var other *work
+		if len(p.behind.tickets) > 0 {
+			select {
+			case other = <-p.behind.tickets:
+			default:
+			}
+		} else if s.enough() {
+			other = w.sleep(p.behind.tickets)
 		}
-		select {
-		case v := <-p.behind.tickets:
-			p.assist(v, &p.caller)
-			spin = 0
-		case <-w.finished:
-			w.finished <- struct{}{}
+		if other != nil {
+			p.assist(other, &p.caller)
+			s = spins{}
 		}
 	}
-	<-w.finished
 	j.work = nil
 	j.left.Store(int32(1 + len(j.after)))
 	p.end(w)

@@ -104,14 +104,15 @@ func TestJobsAfter(t *testing.T) {
 func TestJobBehind(t *testing.T) {
 	p := newPool(2, callTickets, &scratches{}) // without workers
 	p.behind = newPool(2, jobTickets, p.scratch)
+	p.seats = make([]seat, 1)
 	var order []string
 	job := NewJob(func(*Pool) { order = append(order, "job") })
 	p.Start(job)
-	w := p.work(ranges{1, 1, 1, 2}, funcTask(func(int, int) { order = append(order, "call") }))
+	w := p.work(ranges{1, 1, 1, 2}, funcTask(func(int, int) { order = append(order, "call") }), 1)
 	p.invite(w, 1)
 	var own turn
-	p.assist(p.ticket(), &own)
-	p.assist(p.ticket(), &own)
+	p.assist(p.next(1), &own)
+	p.assist(p.next(1), &own)
 	job.Join()
 	if len(order) != 2 || order[0] != "call" || order[1] != "job" {
 		t.Errorf("%v", order)

@@ -10,12 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/cpu"
 )
 
 // Pool is a fixed number of compute threads. Several goroutines may use it concurrently: a call uses the workers
 // that are free and computes the rest itself, so a nested call never waits for a thread that its own caller holds.
 type Pool struct {
 	threads int
+	seats   []seat // of the workers
 	tickets chan *work
 	closed  chan struct{}
 	ended   atomic.Bool // closed, for workers that are not sleeping
@@ -28,16 +31,47 @@ type Pool struct {
 	simulation *simulation // nil if threads are real
 }
 
+// seat is where a worker waits for calls without sleeping. It holds vacant while the worker waits, and the call that has been offered from then on. It is a
+// cache line of its own, so that an offer is one exchange of data between two cores.
+type seat struct {
+	work atomic.Pointer[work]
+	_    cpu.CacheLinePad
+}
+
+var vacant = new(work)
+
 // chunksPerThread is the number of ranges per thread: more of them compensate for a slow core, fewer have less overhead.
 const chunksPerThread = 4
 
-// idleSpins is how often an idle worker checks for work before it sleeps: for about 0.6 ms, longer than a step of a program
-// that only one thread computes. It checks the length of a channel, which takes a third of the time of a non-blocking receive. Waking a
-// sleeping thread takes up to 0.1 ms on a virtual machine, as long as many steps.
-const idleSpins = 100_000
+// patience is how long a thread checks for work before it sleeps: longer than a step of a program that only one thread computes. It checks the length of
+// channels, which takes a third of the time of a non-blocking receive. Waking a sleeping thread takes up to 0.1 ms on a virtual machine, as long as many
+// steps.
+const patience = 600 * time.Microsecond
 
-// callTickets and jobTickets are how many invitations per thread to calls, and to jobs and their calls, can wait for workers. Without one, the caller computes the call
-// by itself, and a job begins when it is joined.
+// spins counts how often a thread has checked for work.
+type spins struct {
+	n     int
+	began time.Time
+}
+
+// enough reports whether the thread has run out of patience. It rarely reads the clock.
+func (s *spins) enough() bool {
+	if s.n++; s.n%1024 != 0 {
+		return false
+	}
+	return s.late()
+}
+
+func (s *spins) late() bool {
+	now := time.Now()
+	if s.began.IsZero() {
+		s.began = now
+	}
+	return now.Sub(s.began) >= patience
+}
+
+// callTickets and jobTickets are how many invitations per thread to calls, and to jobs and their calls, can wait for workers that do not wait for them. Without one, the
+// caller computes the call by itself, and a job begins when it is joined.
 const callTickets, jobTickets = 4, 64
 
 var cores = runtime.GOMAXPROCS(0)
@@ -87,6 +121,7 @@ func NewPool(threads int) *Pool {
 	}
 	p := newPool(threads, callTickets, &scratches{})
 	p.behind = newPool(threads, jobTickets, p.scratch)
+	p.seats = make([]seat, threads-1)
 	for i := range threads - 1 {
 		go p.help(i + 1)
 	}
@@ -148,12 +183,27 @@ func (f funcTask) do(lo, hi int) { f(lo, hi) }
 type work struct {
 	task     task
 	ranges   ranges
-	taken    []atomic.Bool // which ranges a thread has taken
-	done     atomic.Int64  // chunks that have ended
-	holders  atomic.Int64  // goroutines and tickets that still point here
+	lanes    []progress
 	failure  atomic.Pointer[failure]
 	finished chan struct{}
+
+	_ cpu.CacheLinePad
+	// state has the number of ranges that have not ended, as far as their threads have reported it, in its upper half, and that of goroutines and tickets
+	// that still point here in its lower one. Threads change both at once.
+	state int64
+	_     cpu.CacheLinePad
 }
+
+// progress is the number of a lane's ranges that threads have taken, and attempts to take more.
+type progress struct {
+	taken atomic.Int32
+	_     cpu.CacheLinePad
+}
+
+const (
+	oneRange = 1 << 32
+	asleep   = 1 << 31 // in a work's state while its caller sleeps until it receives from finished
+)
 
 // failure is the first panic of a work.
 type failure struct {
@@ -191,14 +241,17 @@ func (p *Pool) chunks(n, grain, perThread int) int {
 	return chunks
 }
 
-// ranges divides [0, n) into lanes, one for each thread, and lanes into ranges that get smaller in rounds. Threads take ranges in order of rounds, so that
-// those that start at different times, or compute at different speeds, end almost together; in each round they prefer their own lane, since its indices are
-// likely to be in their core's caches: of steps on the same arrays, or of those that read each other's results. Range i is of lane i modulo threads. If the
-// smallest ranges would have fewer than grain indices, all are equal.
+// ranges divides [0, n) into lanes, one for each thread, and lanes into ranges that get smaller in rounds. A thread takes those of its own lane, whose
+// indices are likely to be in its core's caches: of steps on the same arrays, or of those that read each other's results. Then it takes what is left of others,
+// so that threads that start at different times, or compute at different speeds, end almost together. Range i is of lane i modulo threads. If the smallest
+// ranges would have fewer than grain indices, all are equal.
 type ranges struct{ n, chunks, grain, threads int }
 
 // rounds returns the number of rounds: the last may have fewer ranges than there are lanes.
 func (r ranges) rounds() int { return (r.chunks + r.threads - 1) / r.threads }
+
+// ofLane returns the number of ranges of a lane.
+func (r ranges) ofLane(lane int) int { return (r.chunks - lane + r.threads - 1) / r.threads }
 
 // at returns the start and the end of range i.
 func (r ranges) at(i int) (lo, hi int) {
@@ -240,59 +293,67 @@ func (p *Pool) runRanges(r ranges, t task) {
 		t.do(0, r.n)
 		return
 	}
-	w := p.work(r, t)
-	p.invite(w, min(p.threads, r.chunks)-1)
-	w.help(&p.caller, nil)
+	helpers, done := min(p.threads, r.chunks)-1, 0
+	w := p.work(r, t, helpers)
+	p.invite(w, helpers)
+	w.help(&p.caller, nil, &done)
 	if m := p.meter.Load(); m != nil {
 		began := time.Now()
-		w.wait()
+		w.wait(done)
 		m.Waited.Add(int64(time.Since(began)))
 	} else {
-		w.wait()
+		w.wait(done)
 	}
 	p.end(w)
 }
 
-// work returns a new work, which the caller holds.
-func (p *Pool) work(r ranges, t task) *work {
+// work returns a new work, which the caller holds and will offer to so many helpers. Its fields need no atomic writes until it does.
+func (p *Pool) work(r ranges, t task, helpers int) *work {
 	w := p.works.Get().(*work)
 	w.task, w.ranges = t, r
-	w.taken = slices.Grow(w.taken[:0], r.chunks)[:r.chunks]
-	clear(w.taken)
-	w.done.Store(0)
-	w.holders.Store(1)
+	lanes := min(r.threads, r.chunks)
+	w.lanes = slices.Grow(w.lanes[:0], lanes)[:lanes]
+	clear(w.lanes)
+	w.state = int64(r.chunks)*oneRange + 1 + int64(helpers)
 	return w
 }
 
 // end releases a work that has ended, and panics if one of its ranges did.
 func (p *Pool) end(w *work) {
 	f := w.failure.Load()
-	p.release(w)
+	p.leave(w, 0, 1)
 	if f != nil {
 		panic(&Panic{f.value, f.stack})
 	}
 }
 
-// invite offers the work to up to that many helpers, without waiting for any.
+// invite offers the work to so many helpers, which its state includes, without waiting for any: first to workers that wait, which take it at once.
 func (p *Pool) invite(w *work, helpers int) {
-	for range helpers {
-		w.holders.Add(1)
+	for i := 0; i < len(p.seats) && helpers > 0; i++ {
+		if s := &p.seats[i].work; s.Load() == vacant && s.CompareAndSwap(vacant, w) {
+			helpers--
+		}
+	}
+	for ; helpers > 0; helpers-- {
 		select {
 		case p.tickets <- w:
 		default:
-			w.holders.Add(-1)
+			p.leave(w, 0, helpers)
 			return
 		}
 	}
 }
 
-func (p *Pool) release(w *work) {
-	if w.holders.Add(-1) > 0 {
-		return
+// leave reports that so many ranges have ended, and gives up so many references. If these ranges are the last ones and the caller sleeps, it wakes it.
+func (p *Pool) leave(w *work, ranges, references int) {
+	switch state := atomic.AddInt64(&w.state, -int64(ranges)*oneRange-int64(references)); {
+	case state == 0:
+		w.task = nil
+		w.failure.Store(nil)
+		p.works.Put(w)
+	case ranges > 0 && state < oneRange && state&asleep != 0:
+		w.finished <- struct{}{}
 	}
-	w.task = nil
-	w.failure.Store(nil)
-	p.works.Put(w)
 }
 
 // help is the loop of a worker: take a ticket and compute chunks of it until none is left.
@@ -304,32 +365,23 @@ func (p *Pool) help(lane int) {
 		}
 	}()
 	t := turn{lane: lane}
-	for w := p.ticket(); w != nil; w = p.ticket() {
+	for w := p.next(lane); w != nil; w = p.next(lane) {
 		p.assist(w, &t)
 	}
 	closed = true
 }
 
 func (p *Pool) assist(w *work, t *turn) {
-	defer p.release(w)
-	w.help(t, p.meter.Load())
+	done := 0
+	defer func() { p.leave(w, done, 1) }() // also if a range ends the goroutine
+	w.help(t, p.meter.Load(), &done)
 }
 
-// ticket waits for work, at first without sleeping, because within a step the next call comes soon. Work in the background comes last.
-func (p *Pool) ticket() *work {
-	for spin := 0; spin < idleSpins && !p.ended.Load(); spin++ {
-		from := p.tickets
-		if len(from) == 0 {
-			from = p.behind.tickets
-		}
-		if len(from) == 0 {
-			continue
-		}
-		select {
-		case w := <-from:
-			return w
-		default:
-		}
+// next waits for work, at first without sleeping, because within a step the next call comes soon. Work in the background comes last. It returns nil once
+// the pool is closed.
+func (p *Pool) next(lane int) *work {
+	if w := p.sit(&p.seats[lane-1].work); w != nil {
+		return w
 	}
 	select {
 	case w := <-p.tickets:
@@ -341,34 +393,62 @@ func (p *Pool) ticket() *work {
 	}
 }
 
-// help computes chunks until all are taken, and yields between them. A meter counts the time up to the end of each chunk before the chunk counts
-// as done, so that it is attributed to the step that it belongs to.
-func (w *work) help(t *turn, m *Meter) {
+// sit waits in a seat until a call is offered there or there is a ticket, and returns its work, or nil after a while or if the pool has been closed.
+func (p *Pool) sit(seat *atomic.Pointer[work]) *work {
+	seat.Store(vacant)
+	for s := (spins{}); !s.enough() && !p.ended.Load(); {
+		if w := seat.Load(); w != vacant {
+			return w
+		}
+		from := p.tickets
+		if len(from) == 0 {
+			from = p.behind.tickets
+		}
+		if len(from) == 0 {
+			continue
+		}
+		if !seat.CompareAndSwap(vacant, nil) {
+			return seat.Load()
+		}
+		select {
+		case w := <-from:
+			return w
+		default:
+			seat.Store(vacant)
+		}
+	}
+	if !seat.CompareAndSwap(vacant, nil) {
+		return seat.Load()
+	}
+	return nil
+}
+
+// help computes ranges until all are taken, yields between them, and adds their number to *done. A meter counts the time up to the end of each range before the
+// thread reports it, so that it is attributed to the step that it belongs to.
+func (w *work) help(t *turn, m *Meter, done *int) {
 	var since time.Time
 	if m != nil {
 		since = time.Now()
 	}
-	for round := 0; ; {
-		i, ok := w.take(&round, t.lane)
+	for {
+		i, ok := w.take(t.lane)
 		if !ok {
 			return
 		}
 		lo, hi := w.ranges.at(i)
-		w.chunk(lo, hi, m, &since)
+		w.chunk(lo, hi, m, &since, done)
 		t.giveWay()
 	}
 }
 
-// take returns a range of the first round that has one which no thread has taken: that of the lane if possible. No range of a round before *round is left,
-// which take advances.
-func (w *work) take(round *int, lane int) (i int, ok bool) {
-	for ; *round < w.ranges.rounds(); *round++ {
-		first := *round * w.ranges.threads
-		n := min(w.ranges.threads, w.ranges.chunks-first)
-		for k := range n {
-			i := first + (lane+k)%n
-			if !w.taken[i].Load() && w.taken[i].CompareAndSwap(false, true) {
-				return i, true
+// take returns the next range of the lane, or of the first one after it that has any left.
+func (w *work) take(lane int) (i int, ok bool) {
+	for k := range w.lanes {
+		l := (lane + k) % len(w.lanes)
+		taken, all := &w.lanes[l].taken, w.ranges.ofLane(l)
+		if int(taken.Load()) < all {
+			if round := int(taken.Add(1)) - 1; round < all {
+				return round*w.ranges.threads + l, true
 			}
 		}
 	}
@@ -378,8 +458,8 @@ func (w *work) take(round *int, lane int) (i int, ok bool) {
 // errExit is the failure of a task that ended its goroutine, as FailNow of package testing does.
 var errExit = errors.New("a range of Pool.Run called runtime.Goexit")
 
-// chunk computes a range. Even if it panics, the range counts as done; the last one wakes the caller. since is when the thread ended the one before.
-func (w *work) chunk(lo, hi int, m *Meter, since *time.Time) {
+// chunk computes a range and counts it. Even if it panics, the range counts as done. since is when the thread ended the one before.
+func (w *work) chunk(lo, hi int, m *Meter, since *time.Time, done *int) {
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
@@ -387,9 +467,7 @@ func (w *work) chunk(lo, hi int, m *Meter, since *time.Time) {
 		} else if !returned {
 			w.fail(errExit)
 		}
-		if int(w.done.Add(1)) == w.ranges.chunks {
-			w.finished <- struct{}{}
-		}
+		*done++
 	}()
 	w.task.do(lo, hi)
 	if m != nil {
@@ -406,17 +484,34 @@ func (w *work) fail(v any) {
 	w.failure.CompareAndSwap(nil, &failure{v, stack})
 }
 
-// wait returns when the last chunk has ended.
-func (w *work) wait() {
-	for range idleSpins {
-		if len(w.finished) == 0 {
-			continue
-		}
-		select {
-		case <-w.finished:
+// ended reports whether all ranges have ended.
+func (w *work) ended() bool { return atomic.LoadInt64(&w.state) < oneRange }
+
+// wait reports the caller's ranges and returns when the last one has ended.
+func (w *work) wait(ranges int) {
+	if atomic.AddInt64(&w.state, -int64(ranges)*oneRange) < oneRange {
+		return
+	}
+	for s := (spins{}); !s.enough(); {
+		if w.ended() {
 			return
-		default:
 		}
 	}
-	<-w.finished
+	w.sleep(nil)
+}
+
+// sleep returns when the last range has ended, or with work from a channel.
+func (w *work) sleep(others <-chan *work) (other *work) {
+	running := atomic.AddInt64(&w.state, asleep) >= oneRange
+	if running {
+		select {
+		case <-w.finished:
+			running = false
+		case other = <-others:
+		}
+	}
+	if state := atomic.AddInt64(&w.state, -asleep); running && state < oneRange {
+		<-w.finished // the last range has ended meanwhile
+	}
+	return other
 }

@@ -78,19 +78,18 @@ func TestRanges(t *testing.T) {
 	})
 }
 
-// TestTakingRanges checks that threads that take turns keep to their lanes, and that one takes a range of another lane before its own next, smaller one.
+// TestTakingRanges checks that threads keep to their lanes as long as these have ranges, and then take those of the next one that has any.
 func TestTakingRanges(t *testing.T) {
 	p := newPool(3, callTickets, &scratches{}) // without workers
 	var took []int
 	help := func(w *work, lane, most int) {
-		round := 0
 		for range most {
-			if i, ok := w.take(&round, lane); ok {
+			if i, ok := w.take(lane); ok {
 				took = append(took, i)
 			}
 		}
 	}
-	w := p.work(ranges{120, 8, 1, 3}, nil)
+	w := p.work(ranges{120, 8, 1, 3}, nil, 0)
 	for range 2 {
 		for lane := range 3 {
 			help(w, lane, 1)
@@ -101,13 +100,67 @@ func TestTakingRanges(t *testing.T) {
 		t.Errorf("three threads in turn took %v, want %v", took, want)
 	}
 	took = nil
-	w = p.work(ranges{120, 8, 1, 3}, nil)
+	w = p.work(ranges{120, 8, 1, 3}, nil, 0)
 	help(w, 1, 4)
 	help(w, 2, 1)
 	help(w, 0, 9)
-	if want := []int{1, 2, 0, 4, 5, 3, 6, 7}; !slices.Equal(took, want) {
+	if want := []int{1, 4, 7, 2, 5, 0, 3, 6}; !slices.Equal(took, want) {
 		t.Errorf("one thread before two others took %v, want %v", took, want)
 	}
+}
+
+// TestOffers checks that a call is offered to a worker that waits, without a ticket, and by a ticket to one that does not.
+func TestOffers(t *testing.T) {
+	p := newPool(3, callTickets, &scratches{}) // without workers
+	p.seats = make([]seat, 2)
+	p.seats[1].work.Store(vacant)
+	first, second := p.work(ranges{9, 3, 1, 3}, nil, 2), p.work(ranges{9, 3, 1, 3}, nil, 1)
+	p.invite(first, 2)
+	if at := p.seats[1].work.Load(); at != first || len(p.tickets) != 1 {
+		t.Errorf("the seat has %p, want %p; there are %d tickets, want 1", at, first, len(p.tickets))
+	}
+	if p.invite(second, 1); p.seats[1].work.Load() != first || len(p.tickets) != 2 || first.state != 3*oneRange+3 || second.state != 3*oneRange+2 {
+		t.Errorf("a second call: %d tickets, states %x and %x", len(p.tickets), first.state, second.state)
+	}
+}
+
+// TestSleepingCallers lets a caller sleep, until the last range ends or other work comes, at about the same time, and checks that it is woken once.
+func TestSleepingCallers(t *testing.T) {
+	p := newPool(2, callTickets, &scratches{}) // without workers
+	within(t, time.Minute, func() {
+		for i := range 3000 {
+			w, other, others := p.work(ranges{2, 2, 1, 2}, nil, 1), new(work), make(chan *work, 1)
+			var both sync.WaitGroup
+			both.Go(func() {
+				if i%3 > 0 {
+					time.Sleep(time.Duration(i%100) * time.Microsecond)
+				}
+				if i%3 == 1 {
+					others <- other
+				}
+				p.leave(w, 1, 1)
+			})
+			both.Go(func() {
+				if i%6 == 0 {
+					others <- other
+				}
+			})
+			p.leave(w, 1, 0)
+			for !w.ended() {
+				if got := w.sleep(others); got != nil && got != other {
+					t.Error("the caller got work that nobody has sent")
+				}
+			}
+			if both.Wait(); len(w.finished) > 0 || w.state != 1 {
+				t.Fatalf("after the call, it has been woken %d times too often, and its state is %x", len(w.finished), w.state)
+			}
+		}
+		w := p.work(ranges{2, 2, 1, 2}, nil, 1)
+		go func() { time.Sleep(5 * patience); p.leave(w, 1, 1) }()
+		if w.wait(1); !w.ended() || len(w.finished) > 0 {
+			t.Error("the caller has not waited, or is woken again")
+		}
+	})
 }
 
 // TestEvenDivisions checks that panels are divided into groups whose sizes differ by at most one, and that no number of groups from half to
