@@ -183,7 +183,7 @@ func (f funcTask) do(lo, hi int) { f(lo, hi) }
 type work struct {
 	task     task
 	ranges   ranges
-	lanes    []progress
+	taken    []atomic.Bool // which ranges a thread has taken
 	failure  atomic.Pointer[failure]
 	finished chan struct{}
 
@@ -191,12 +191,6 @@ type work struct {
 	// state has the number of ranges that have not ended, as far as their threads have reported it, in its upper half, and that of goroutines and tickets
 	// that still point here in its lower one. Threads change both at once.
 	state int64
-	_     cpu.CacheLinePad
-}
-
-// progress is the number of a lane's ranges that threads have taken, and attempts to take more.
-type progress struct {
-	taken atomic.Int32
 	_     cpu.CacheLinePad
 }
 
@@ -241,17 +235,14 @@ func (p *Pool) chunks(n, grain, perThread int) int {
 	return chunks
 }
 
-// ranges divides [0, n) into lanes, one for each thread, and lanes into ranges that get smaller in rounds. A thread takes those of its own lane, whose
-// indices are likely to be in its core's caches: of steps on the same arrays, or of those that read each other's results. Then it takes what is left of others,
-// so that threads that start at different times, or compute at different speeds, end almost together. Range i is of lane i modulo threads. If the smallest
-// ranges would have fewer than grain indices, all are equal.
+// ranges divides [0, n) into lanes, one for each thread, and lanes into ranges that get smaller in rounds. Threads take ranges in order of rounds, so that
+// those that start at different times, or compute at different speeds, end almost together; in each round they prefer their own lane, since its indices are
+// likely to be in their core's caches: of steps on the same arrays, or of those that read each other's results. Range i is of lane i modulo threads. If the
+// smallest ranges would have fewer than grain indices, all are equal.
 type ranges struct{ n, chunks, grain, threads int }
 
 // rounds returns the number of rounds: the last may have fewer ranges than there are lanes.
 func (r ranges) rounds() int { return (r.chunks + r.threads - 1) / r.threads }
-
-// ofLane returns the number of ranges of a lane.
-func (r ranges) ofLane(lane int) int { return (r.chunks - lane + r.threads - 1) / r.threads }
 
 // at returns the start and the end of range i.
 func (r ranges) at(i int) (lo, hi int) {
@@ -311,9 +302,8 @@ func (p *Pool) runRanges(r ranges, t task) {
 func (p *Pool) work(r ranges, t task, helpers int) *work {
 	w := p.works.Get().(*work)
 	w.task, w.ranges = t, r
-	lanes := min(r.threads, r.chunks)
-	w.lanes = slices.Grow(w.lanes[:0], lanes)[:lanes]
-	clear(w.lanes)
+	w.taken = slices.Grow(w.taken[:0], r.chunks)[:r.chunks]
+	clear(w.taken)
 	w.state = int64(r.chunks)*oneRange + 1 + int64(helpers)
 	return w
 }
@@ -430,8 +420,8 @@ func (w *work) help(t *turn, m *Meter, done *int) {
 	if m != nil {
 		since = time.Now()
 	}
-	for {
-		i, ok := w.take(t.lane)
+	for round := 0; ; {
+		i, ok := w.take(&round, t.lane)
 		if !ok {
 			return
 		}
@@ -441,14 +431,16 @@ func (w *work) help(t *turn, m *Meter, done *int) {
 	}
 }
 
-// take returns the next range of the lane, or of the first one after it that has any left.
-func (w *work) take(lane int) (i int, ok bool) {
-	for k := range w.lanes {
-		l := (lane + k) % len(w.lanes)
-		taken, all := &w.lanes[l].taken, w.ranges.ofLane(l)
-		if int(taken.Load()) < all {
-			if round := int(taken.Add(1)) - 1; round < all {
-				return round*w.ranges.threads + l, true
+// take returns a range of the first round that has one which no thread has taken: that of the lane if possible. No range of a round before *round is left,
+// which take advances.
+func (w *work) take(round *int, lane int) (i int, ok bool) {
+	for ; *round < w.ranges.rounds(); *round++ {
+		first := *round * w.ranges.threads
+		n := min(w.ranges.threads, w.ranges.chunks-first)
+		for k := range n {
+			i := first + (lane+k)%n
+			if !w.taken[i].Load() && w.taken[i].CompareAndSwap(false, true) {
+				return i, true
 			}
 		}
 	}
