@@ -31,8 +31,8 @@ type Pool struct {
 	simulation *simulation // nil if threads are real
 }
 
-// seat is where a worker waits for calls without sleeping. It holds vacant while the worker waits, and the call that has been offered from then on. It is a
-// cache line of its own, so that an offer is one exchange of data between two cores.
+// seat is where a worker waits for calls without sleeping. It holds vacant while the worker waits, and then the call that has been offered. It is a cache
+// line of its own, so that an offer is one exchange of data between two cores.
 type seat struct {
 	work atomic.Pointer[work]
 	_    cpu.CacheLinePad
@@ -43,9 +43,8 @@ var vacant = new(work)
 // chunksPerThread is the number of ranges per thread: more of them compensate for a slow core, fewer have less overhead.
 const chunksPerThread = 4
 
-// patience is how long a thread checks for work before it sleeps: longer than a step of a program that only one thread computes. It checks the length of
-// channels, which takes a third of the time of a non-blocking receive. Waking a sleeping thread takes up to 0.1 ms on a virtual machine, as long as many
-// steps.
+// patience is how long a thread checks for work, or for the end of a call, before it sleeps: longer than a step of a program that only one thread computes.
+// Waking a sleeping thread takes up to 0.1 ms on a virtual machine, as long as many steps.
 const patience = 600 * time.Microsecond
 
 // spins counts how often a thread has checked for work.
@@ -70,7 +69,7 @@ func (s *spins) late() bool {
 	return now.Sub(s.began) >= patience
 }
 
-// callTickets and jobTickets are how many invitations per thread to calls, and to jobs and their calls, can wait for workers that do not wait for them. Without one, the
+// callTickets and jobTickets are how many invitations per thread to calls, and to jobs and their calls, can wait for workers that are busy or asleep. Without one, the
 // caller computes the call by itself, and a job begins when it is joined.
 const callTickets, jobTickets = 4, 64
 
@@ -346,7 +345,7 @@ func (p *Pool) leave(w *work, ranges, references int) {
 	}
 }
 
-// help is the loop of a worker: take a ticket and compute chunks of it until none is left.
+// help is the loop of a worker: get work and compute ranges of it until none is left.
 func (p *Pool) help(lane int) {
 	closed := false
 	defer func() {
@@ -383,7 +382,8 @@ func (p *Pool) next(lane int) *work {
 	}
 }
 
-// sit waits in a seat until a call is offered there or there is a ticket, and returns its work, or nil after a while or if the pool has been closed.
+// sit waits in a seat until a call is offered there or there is a ticket, and returns its work, or nil after a while or if the pool has been closed. To check
+// the length of a channel takes a third of the time of a non-blocking receive.
 func (p *Pool) sit(seat *atomic.Pointer[work]) *work {
 	seat.Store(vacant)
 	for s := (spins{}); !s.enough() && !p.ended.Load(); {
