@@ -20,6 +20,13 @@ func TestSweepInABrowser(t *testing.T) {
 	b.Focus("[name=kind][value=paper]")
 	b.Do(chromedp.KeyEvent(kb.ArrowRight))
 	b.Until("an arrow key selects the custom sweep", `!document.querySelector('[data-kind=own]').hidden && document.querySelector('[data-kind=paper]').hidden`)
+	if b.Eval(`(() => {
+	  const top = () => document.querySelector('[data-testid=begin]').getBoundingClientRect().top, before = top();
+	  document.querySelector('[data-testid=estimate]').textContent = 'runs '.repeat(500);
+	  return top() === before;
+	})()`) != "true" {
+		t.Error("an estimate that comes late moves the button")
+	}
 	b.Click("[data-testid=begin]")
 	b.Until("it is running", `/^.sweeps.my-sweep/.test(location.pathname) && document.querySelector('[data-testid=state]').textContent === 'running'`)
 	b.Click("[data-testid=stop]")

@@ -1400,7 +1400,7 @@ func SweepForm(v SweepFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 128, "<p class=\"row\" data-part=\"estimate\" data-testid=\"estimate\" role=\"status\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 128, "<div class=\"row\"><button class=\"primary\" data-testid=\"begin\">Start sweep</button> <button name=\"do\" value=\"estimate\" data-testid=\"count\">Estimate</button> <span class=\"quiet\">Runs one at a time per device, or all at once as SLURM jobs. You can stop and resume it.</span></div><p class=\"row\" data-part=\"estimate\" data-testid=\"estimate\" role=\"status\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1408,14 +1408,14 @@ func SweepForm(v SweepFormView) templ.Component {
 				var templ_7745c5c3_Var70 string
 				templ_7745c5c3_Var70, templ_7745c5c3_Err = templ.JoinStringErrs(work(*v.Estimate))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sweep/sweep.templ`, Line: 259, Col: 24}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sweep/sweep.templ`, Line: 260, Col: 24}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var70))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 129, "</p><div class=\"row\"><button class=\"primary\" data-testid=\"begin\">Start sweep</button> <button name=\"do\" value=\"estimate\" data-testid=\"count\">Estimate</button> <span class=\"quiet\">Runs one at a time per device, or all at once as SLURM jobs. You can stop and resume it.</span></div></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 129, "</p></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
