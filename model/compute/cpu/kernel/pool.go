@@ -38,6 +38,7 @@ type seat struct {
 	_    cpu.CacheLinePad
 }
 
+// vacant is what a seat holds while its worker waits.
 var vacant = new(work)
 
 // chunksPerThread is the number of ranges per thread: more of them compensate for a slow core, fewer have less overhead.
@@ -53,7 +54,7 @@ type spins struct {
 	began time.Time
 }
 
-// enough reports whether the thread has run out of patience. It rarely reads the clock.
+// enough reports whether the thread has run out of patience. It rarely reads the clock, and is short enough to be inlined.
 func (s *spins) enough() bool {
 	if s.n++; s.n%1024 != 0 {
 		return false
