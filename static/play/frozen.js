@@ -90,7 +90,7 @@ export class Frozen {
   /** attach opens the atlas when the URL points into it, and shows which parts of the URL were ignored. */
   attach(app) {
     for (const [side, why] of Object.entries(this.data.refused)) app.sides[side].say(why);
-    addEventListener('hashchange', () => this.#follow(app, location.hash));
+    addEventListener('hashchange', (e) => this.#follow(app, new URL(e.newURL).hash)); // location.hash may already be a saved state's again
     this.#follow(app, this.#opened);
   }
 

@@ -29,7 +29,7 @@ export class Leaf {
     close.addEventListener('click', () => this.dialog.close());
     this.dialog = make('dialog', { className: 'leaf', data: { testid: 'leaf' } }, this.body, make('div', { className: 'row' }, close));
     this.dialog.setAttribute('aria-labelledby', 'leaf-title');
-    this.dialog.addEventListener('close', () => app.save()); // restores the state's URL
+    this.dialog.addEventListener('close', () => { if (!this.dialog.open) app.save(); }); // restores the state's URL, unless opened again before this event
     document.getElementById('play').append(this.dialog);
   }
 
