@@ -294,10 +294,16 @@ static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t 
 		UNROLL for (int i = 0; i < rows; i++)                                   \
 			__builtin_prefetch(ahead + i * height);                         \
 	}
+// The columns that the next block of B's rows has here.
+#define PREFETCH_COLUMNS(rows)                                   \
+	UNROLL for (int j = 0; j < COLS; j += 16)                \
+		__builtin_prefetch(b + PLACED_K * step + j, 0, 2);
 #define NOTHING(rows)
 #define TILES(rows)                                                     \
 	TILE(tile, rows, 1, a[i], a += height, NOTHING)                 \
 	TILE(tile, rows, 2, a[i], a += height, NOTHING)                 \
+	TILE(tile_placed, rows, 1, a[i], a += height, PREFETCH_COLUMNS) \
+	TILE(tile_placed, rows, 2, a[i], a += height, PREFETCH_COLUMNS) \
 	TILE(tile_rows, rows, 1, a[i * height], a++, PREFETCH_ROWS)     \
 	TILE(tile_rows, rows, 2, a[i * height], a++, PREFETCH_ROWS)
 EACH_HEIGHT(TILES)
@@ -305,6 +311,9 @@ EACH_HEIGHT(TILES)
 typedef void (*ISA(tile))(int64_t, const float *, int64_t, const float *, int64_t, float *, const int64_t *, int);
 #define PAIR(rows) {ISA(tile_##rows##_1), ISA(tile_##rows##_2)},
 static const ISA(tile) ISA(tiles)[ROWS][2] = {EACH_HEIGHT(PAIR)};
+#undef PAIR
+#define PAIR(rows) {ISA(tile_placed_##rows##_1), ISA(tile_placed_##rows##_2)},
+static const ISA(tile) ISA(placed_tiles)[ROWS][2] = {EACH_HEIGHT(PAIR)};
 #undef PAIR
 #define PAIR(rows) {ISA(tile_rows_##rows##_1), ISA(tile_rows_##rows##_2)},
 static const ISA(tile) ISA(rows_tiles)[ROWS][2] = {EACH_HEIGHT(PAIR)};
@@ -333,11 +342,11 @@ static inline void ISA(fetch_result)(const float *c, const int64_t *row, int64_t
 }
 
 // Computes one tile into C, through a copy if C's columns are not adjacent or fewer than the vectors hold.
-static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const float *a, int64_t height, const float *b, int64_t step,
+static void ISA(compute)(const ISA(tile) (*tiles)[2], int64_t rows, const ISA(columns) *n, int64_t k, const float *a, int64_t height, const float *b, int64_t step,
 	float *c, const int64_t *row, int add)
 {
 	int vectors = n->cols > VL ? 2 : 1;
-	ISA(tile) tile = ISA(tiles)[rows - 1][vectors - 1];
+	ISA(tile) tile = tiles[rows - 1][vectors - 1];
 	if (n->contiguous && n->cols == vectors * VL) {
 		ISA(fetch_result)(c + n->off[0], row, rows, n->cols);
 		tile(k, a, height, b, step, c + n->off[0], row, add);
@@ -355,10 +364,10 @@ static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const f
 	}
 }
 
-// Multiplies the panels of rows packed at a with panels of columns, which are apart floats apart, for k values of the contraction. Tiles of the
-// same rows follow each other for as many columns as the L2 cache holds: adjacent tiles write to the same pages.
+// Multiplies the panels of rows packed at a with the panels of columns packed at b, for k values of the contraction. Tiles of the same rows follow
+// each other for as many columns as the L2 cache holds: adjacent tiles write to the same pages.
 static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(columns) *n, int64_t panels, int64_t k, const float *a, const float *b,
-	int64_t apart, int64_t step, float *c, const int64_t *row, int add)
+	float *c, const int64_t *row, int add)
 {
 	int64_t h = q->height, group = GROUP_FLOATS / COLS / (k > 0 ? k : 1);
 	if (group < 1)
@@ -367,7 +376,7 @@ static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(colum
 		int64_t p1 = panels - p0 < group ? panels : p0 + group;
 		for (int64_t m = m0; m < m1; m += h)
 			for (int64_t p = p0; p < p1; p++)
-				ISA(compute)(m1 - m < h ? m1 - m : h, &n[p], k, a + (m - m0) * k, h, b + p * apart, step, c, row + (m - m0), add);
+				ISA(compute)(ISA(tiles), m1 - m < h ? m1 - m : h, &n[p], k, a + (m - m0) * k, h, b + p * k * COLS, COLS, c, row + (m - m0), add);
 	}
 }
 
@@ -463,7 +472,7 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 				int64_t number = 0;
 				for (int64_t n = n0; n < w->n1 && number < LONG_PANELS; n += COLS)
 					ISA(place)(q, n, COLS, &cols[number++]);
-				ISA(sweep)(q, m0, m1, cols, number, kc, room, at + n0 * kc, kc * COLS, COLS, c, row, w->accumulate || k > w->k0);
+				ISA(sweep)(q, m0, m1, cols, number, kc, room, at + n0 * kc, c, row, w->accumulate || k > w->k0);
 			}
 			k += BLOCK_K;
 		} while (k < w->k1);
@@ -477,15 +486,15 @@ static int ISA(direct)(const operand *b, int64_t cols)
 	return ISA(strided)(b) && !b->narrow && b->x.d[0].off == 1 && cols == vectors * VL;
 }
 
-// Computes a block of k for panels of columns, from b on, and all rows of a part.
+// Computes a block of k for packed panels of columns and all rows of a part.
 static void ISA(column_panels)(const product *q, const part *w, const ISA(columns) *cols, int64_t panels, int64_t k, int64_t kc, const float *packed,
-	const float *b, int64_t apart, int64_t step, float *c)
+	const float *b, float *c)
 {
 	int64_t h = q->height, most = PART_ROWS / h * h, row[PART_ROWS];
 	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
 		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
-		ISA(sweep)(q, m0, m1, cols, panels, kc, packed + m0 * kc, b, apart, step, c, row, w->accumulate || k > w->k0);
+		ISA(sweep)(q, m0, m1, cols, panels, kc, packed + m0 * kc, b, c, row, w->accumulate || k > w->k0);
 	}
 }
 
@@ -519,11 +528,45 @@ static void ISA(pack_block)(const product *q, part *w, int64_t n0, int64_t n1, i
 	end(w, began);
 }
 
+// Whether B is read in place: its columns are adjacent, and few tiles read each, for which packing costs more than it gains. Lines of rows that are a
+// multiple of 4 KiB apart lie in one set of the first-level cache, so that each tile reads them from the next level; with vectors of 8 that takes longer.
+static int ISA(placed)(const product *q, const part *w)
+{
+	int64_t most = VL < 16 && q->b.k.d[0].off % 1024 == 0 ? 2 : PLACED_TILES;
+	return ISA(direct)(&q->b, COLS) && (w->n1 - w->n0) % COLS == 0 && w->m1 - w->m0 <= most * q->height && w->k1 > w->k0;
+}
+
+// Computes a part with A packed whole and B in place. Each block of B's rows is read along the rows, while the next one is fetched.
+static void ISA(block_placed)(const product *q, const part *w, const float *packed, const float *b, float *c)
+{
+	int64_t h = q->height, width = (q->m + h - 1) / h * h, step = q->b.k.d[0].off, row[PLACED_TILES * ROWS];
+	ISA(expand)(&q->cm, w->m0, w->m1 - w->m0, row, 0);
+	for (int64_t n0 = w->n0; n0 < w->n1; n0 += LONG_PANELS * COLS) {
+		ISA(columns) cols[LONG_PANELS];
+		int64_t number = 0;
+		for (int64_t n = n0; n < w->n1 && number < LONG_PANELS; n += COLS)
+			ISA(place)(q, n, COLS, &cols[number++]);
+		for (int64_t k = w->k0, kc; k < w->k1; k += kc) {
+			int64_t block = (k - w->k0) / BLOCK_K * BLOCK_K, in = k - w->k0 - block, len = w->k1 - w->k0 - block;
+			len = len < BLOCK_K ? len : BLOCK_K;
+			kc = len - in < PLACED_K ? len - in : PLACED_K;
+			const float *a = packed + block * width + in * h, *at = b + q->b.base + k * step + n0;
+			for (int64_t p = 0; p < number; p++)
+				for (int64_t m = w->m0; m < w->m1; m += h)
+					ISA(compute)(ISA(placed_tiles), w->m1 - m < h ? w->m1 - m : h, &cols[p], kc, a + m * len, h, at + p * COLS, step,
+						c, row + (m - w->m0), w->accumulate || k > w->k0);
+		}
+	}
+}
+
 static void ISA(block_rows)(const product *q, part *w, const float *packed, const float *b, float *c, float *room)
 {
 	int64_t width = (q->m + q->height - 1) / q->height * q->height, wide = WIDE_PANELS * COLS;
-	int once = w->m1 - w->m0 <= q->height;
 	c += q->cbase;
+	if (ISA(placed)(q, w)) {
+		ISA(block_placed)(q, w, packed, b, c);
+		return;
+	}
 	for (int64_t n0 = w->n0; n0 < w->n1; n0 += wide) {
 		int64_t n1 = w->n1 - n0 < wide ? w->n1 : n0 + wide;
 		ISA(columns) cols[WIDE_PANELS];
@@ -532,15 +575,9 @@ static void ISA(block_rows)(const product *q, part *w, const float *packed, cons
 		int64_t k = w->k0;
 		do {
 			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
-			const float *a = packed + (k - w->k0) * width;
-			int in_place = once && ISA(direct)(&q->b, COLS) && (n1 - n0) % COLS == 0;
-			if (!in_place)
-				ISA(pack_block)(q, w, n0, n1, k, kc, b, room);
-			int64_t panels = (n1 - n0 + COLS - 1) / COLS, step = q->b.k.d[0].off;
-			if (in_place)
-				ISA(column_panels)(q, w, cols, panels, k, kc, a, b + q->b.base + k * step + n0, COLS, step, c);
-			else
-				ISA(column_panels)(q, w, cols, panels, k, kc, a, room, kc * COLS, COLS, c);
+			ISA(pack_block)(q, w, n0, n1, k, kc, b, room);
+			int64_t panels = (n1 - n0 + COLS - 1) / COLS;
+			ISA(column_panels)(q, w, cols, panels, k, kc, packed + (k - w->k0) * width, room, c);
 			k += BLOCK_K;
 		} while (k < w->k1);
 	}
