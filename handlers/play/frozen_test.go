@@ -242,12 +242,15 @@ func TestFrozenAtlas(t *testing.T) {
 	b.Keys(kb.Escape)
 	b.Wait(open, "0")
 
-	// a URL entered while the page saves its own, before either's event
-	b.Eval(`location.hash = '` + file.keys[0] + `/atlas/0/` + a[0] + `'`)
-	b.Wait(open, "1")
-	b.Eval(`(document.querySelector('[data-testid=leaf-images] button').click(), location.hash = '` + file.keys[0] + `/atlas/99')`)
-	b.Wait(open+` + document.querySelector('.leaf p').textContent`, "1Slot 99 does not exist; this model has slots 0–8.")
-	b.Wait(`location.hash`, "#"+file.keys[0]+"/atlas/99")
+	// a URL entered while the page saves its own, just before and just after the dialog closes
+	enter, click := `location.hash = '`+file.keys[0]+`/atlas/99'`, `document.querySelector('[data-testid=leaf-images] button').click()`
+	for _, both := range []string{click + `, ` + enter, enter + `, ` + click} {
+		b.Eval(`location.hash = '` + file.keys[0] + `/atlas/0/` + a[0] + `'`)
+		b.Wait(open+` + ' ' + document.querySelectorAll('[data-testid=leaf-images]').length`, "1 1")
+		b.Eval(`(` + both + `, 0)`)
+		b.Wait(open+` + document.querySelector('.leaf p').textContent`, "1Slot 99 does not exist; this model has slots 0–8.")
+		b.Wait(`location.hash`, "#"+file.keys[0]+"/atlas/99")
+	}
 }
 
 // made clicks a download of the page and returns the file's bytes.

@@ -51,6 +51,30 @@ func strides(t *rapid.T, name string, rows, cols int) (row, col, batch int) {
 	return cols*gap + pad, gap, rows * (cols*gap + pad)
 }
 
+// A row of a product has the same bits beside few others, for which the other operand is read in place, and beside many.
+func TestGemmFewRowsAreSummedLikeMany(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forEachSet(t, func(t *testing.T) {
+		for _, n := range []int{192, 1024} {
+			const most, k = 100, 600
+			product := func(m int) []float32 {
+				c := make([]float32, m*n)
+				p.Gemm(Gemm{M: m, N: n, K: k, A: random(1, most*k), B: random(2, k*n), C: c, ARow: k, ACol: 1, BRow: n, BCol: 1, CRow: n})
+				return c
+			}
+			many := product(most)
+			for _, m := range []int{5, 12, 13, 24, 31, 48} {
+				for i, x := range product(m) {
+					if math.Float32bits(x) != math.Float32bits(many[i]) {
+						t.Fatalf("%d × %d of %d rows: %v, of %d rows: %v", i/n, i%n, m, x, most, many[i])
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestGemmManyBlocks(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()

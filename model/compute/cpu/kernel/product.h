@@ -7,7 +7,7 @@
 typedef uint16_t half; // a bfloat16
 
 enum { MAX_DIGITS = 6, MAX_DIMS = 3, MAX_COLS = 32, BLOCK_K = 256, PART_ROWS = 192, FEW_PANELS = 2, WIDE_PANELS = 8, LONG_PANELS = 16,
-	PLACED_K = 64, PLACED_TILES = 4, GROUP_FLOATS = 1 << 15 };
+	PLACED_AHEAD = 64, PLACED_TILES = 4, GROUP_FLOATS = 1 << 15 };
 
 // One digit of a mixed-radix index. off is what a step adds to the offset, in elements. dim is the spatial dimension in which
 // the digit moves, or -1; step is the distance in pixels, applied once every per values of the digit.

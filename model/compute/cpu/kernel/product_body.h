@@ -294,10 +294,10 @@ static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t 
 		UNROLL for (int i = 0; i < rows; i++)                                   \
 			__builtin_prefetch(ahead + i * height);                         \
 	}
-// The columns that the next block of B's rows has here.
-#define PREFETCH_COLUMNS(rows)                                   \
-	UNROLL for (int j = 0; j < COLS; j += 16)                \
-		__builtin_prefetch(b + PLACED_K * step + j, 0, 2);
+// The columns of a row of B that is read later, perhaps in the next block.
+#define PREFETCH_COLUMNS(rows)                                       \
+	UNROLL for (int j = 0; j < COLS; j += 16)                    \
+		__builtin_prefetch(b + PLACED_AHEAD * step + j, 0, 2);
 #define NOTHING(rows)
 #define TILES(rows)                                                     \
 	TILE(tile, rows, 1, a[i], a += height, NOTHING)                 \
@@ -536,7 +536,7 @@ static int ISA(placed)(const product *q, const part *w)
 	return ISA(direct)(&q->b, COLS) && (w->n1 - w->n0) % COLS == 0 && w->m1 - w->m0 <= most * q->height && w->k1 > w->k0;
 }
 
-// Computes a part with A packed whole and B in place. Each block of B's rows is read along the rows, while the next one is fetched.
+// Computes a part with A packed whole and B in place. The sums are those of packed panels.
 static void ISA(block_placed)(const product *q, const part *w, const float *packed, const float *b, float *c)
 {
 	int64_t h = q->height, width = (q->m + h - 1) / h * h, step = q->b.k.d[0].off, row[PLACED_TILES * ROWS];
@@ -546,14 +546,12 @@ static void ISA(block_placed)(const product *q, const part *w, const float *pack
 		int64_t number = 0;
 		for (int64_t n = n0; n < w->n1 && number < LONG_PANELS; n += COLS)
 			ISA(place)(q, n, COLS, &cols[number++]);
-		for (int64_t k = w->k0, kc; k < w->k1; k += kc) {
-			int64_t block = (k - w->k0) / BLOCK_K * BLOCK_K, in = k - w->k0 - block, len = w->k1 - w->k0 - block;
-			len = len < BLOCK_K ? len : BLOCK_K;
-			kc = len - in < PLACED_K ? len - in : PLACED_K;
-			const float *a = packed + block * width + in * h, *at = b + q->b.base + k * step + n0;
+		for (int64_t k = w->k0; k < w->k1; k += BLOCK_K) {
+			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
+			const float *a = packed + (k - w->k0) * width, *at = b + q->b.base + k * step + n0;
 			for (int64_t p = 0; p < number; p++)
 				for (int64_t m = w->m0; m < w->m1; m += h)
-					ISA(compute)(ISA(placed_tiles), w->m1 - m < h ? w->m1 - m : h, &cols[p], kc, a + m * len, h, at + p * COLS, step,
+					ISA(compute)(ISA(placed_tiles), w->m1 - m < h ? w->m1 - m : h, &cols[p], kc, a + m * kc, h, at + p * COLS, step,
 						c, row + (m - w->m0), w->accumulate || k > w->k0);
 		}
 	}
