@@ -342,8 +342,8 @@ static inline void ISA(fetch_result)(const float *c, const int64_t *row, int64_t
 }
 
 // Computes one tile into C, through a copy if C's columns are not adjacent or fewer than the vectors hold.
-static void ISA(compute)(const ISA(tile) (*tiles)[2], int64_t rows, const ISA(columns) *n, int64_t k, const float *a, int64_t height, const float *b, int64_t step,
-	float *c, const int64_t *row, int add)
+static void ISA(compute)(const ISA(tile) (*tiles)[2], int64_t rows, const ISA(columns) *n, int64_t k, const float *a, int64_t height,
+	const float *b, int64_t step, float *c, const int64_t *row, int add)
 {
 	int vectors = n->cols > VL ? 2 : 1;
 	ISA(tile) tile = tiles[rows - 1][vectors - 1];
