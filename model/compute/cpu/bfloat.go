@@ -20,7 +20,7 @@ func roundsToBF16(n *node) bool { _, ok := n.args.(rounded); return ok }
 
 // widener replaces products of bfloat16 with products of float32 that have rounded operands: the kernels support these, the product of
 // two bfloat16 values is exact in float32, and sums are float32 in both cases. A product that is only converted to float32 afterwards
-// is not rounded in between. Operands are not rounded if the product takes less time without.
+// is rounded in between only if it is then stored in less memory. Operands are not rounded if the product takes less time without.
 type widener struct {
 	stays func(n *node, in []*node) bool // whether a product takes less time with in, operands that are not rounded
 	list  []*node
@@ -76,7 +76,7 @@ func narrows(n *node, kernels kernel.Stored) kernel.Stored {
 	return kernels
 }
 
-// narrow stores as bfloat16 the rounded values that only products read.
+// narrow stores as bfloat16 the rounded values, and the results of convolutions of bfloat16, that only products and the kernels' programs read.
 func (p *plan) narrow() {
 	wide := map[*node]bool{}
 	for _, n := range p.outs {
@@ -84,42 +84,29 @@ func (p *plan) narrow() {
 	}
 	for _, s := range p.steps {
 		for i, x := range s.in {
-			if s.narrow == nil || !s.narrows[i] {
+			if s.group == nil && (s.narrow == nil || !s.narrows[i]) {
 				wide[x] = true
 			}
 		}
 	}
-	for i, s := range p.steps {
-		if s.group != nil && s.group.narrow(wide) {
-			if narrow, err := s.group.fastStep(); err == nil {
-				p.steps[i] = narrow
-			} else {
-				s.group.widen()
-			}
-		}
-	}
 	for _, s := range p.steps {
-		if s.narrow == nil {
-			continue
-		}
-		if stored := (kernel.Stored{s.in[0].narrow, s.in[1].narrow}); stored != (kernel.Stored{}) {
-			s.task = s.task.narrow(stored)
+		for _, n := range s.out {
+			n.narrow = !wide[n] && (s.rounds || s.group != nil && roundsToBF16(n))
 		}
 	}
-}
-
-// narrow marks the rounded results that may be stored as bfloat16, and reports whether there are any.
-func (g *group) narrow(wide map[*node]bool) bool {
-	for _, n := range g.outs {
-		n.narrow = roundsToBF16(n) && !wide[n]
-	}
-	return slices.ContainsFunc(g.outs, func(n *node) bool { return n.narrow })
-}
-
-// widen undoes narrow.
-func (g *group) widen() {
-	for _, n := range g.outs {
-		n.narrow = false
+	isNarrow := func(n *node) bool { return n.narrow }
+	for i, s := range p.steps {
+		switch {
+		case !slices.ContainsFunc(s.in, isNarrow) && !slices.ContainsFunc(s.out, isNarrow):
+		case s.group != nil:
+			narrow, err := s.group.fastStep()
+			if err != nil {
+				panic("values of type bfloat16 prevent a program that is possible with float32: " + err.Error())
+			}
+			p.steps[i] = narrow
+		default:
+			s.task = s.task.narrow(kernel.Stored{s.in[0].narrow, s.in[1].narrow}, s.out[0].narrow)
+		}
 	}
 }
 
@@ -157,6 +144,7 @@ func (w *widener) replace(n *node) {
 				in = exact
 			}
 			w.sums[n] = w.add(n.op, n.shape, n.args, in...)
+			w.sums[n].halves = true
 			n.op, n.args, n.in = backends.OpTypeConvertDType, nil, []*node{w.sums[n]} // for readers of the bfloat16 value
 		}
 	case n.shape.DType == dtypes.BFloat16 && movesOnly[n.op]:

@@ -183,6 +183,75 @@ func TestValuesStoredAsBF16(t *testing.T) {
 	}
 }
 
+// TestConvolutionsThatStoreBF16 checks that convolutions of bfloat16 store their results as such if only element-wise operations and sums read them, and that
+// the results of these are those with rounded values.
+func TestConvolutionsThatStoreBF16(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 42))
+	shape := []shapes.Shape{f32(3, 16, 16, 16), f32(4, 4, 16, 48), f32(4, 4, 48, 32), f32(3, 16, 16, 48)}
+	var in []any
+	for _, s := range shape {
+		in = append(in, random(rng, s))
+	}
+	norm := func(x *Node) *Node { // of a size for which sums are machine code, with values that rows share
+		x = Max(x, MulScalar(x, 0.2))
+		mean := ReduceAndKeep(x, ReduceMean, 1, 2)
+		return Mul(Sub(x, mean), Rsqrt(AddScalar(ReduceAndKeep(Square(Sub(x, mean)), ReduceMean, 1, 2), 1e-5)))
+	}
+	layers := func(alsoReturned bool, of func(x *Node) *Node) func(in []*Node) []*Node {
+		convolve := func(x, k *Node, strides int) *Node {
+			return toF32(Convolve(toBF16(x), toBF16(k)).Strides(strides).PadSame().Done())
+		}
+		return func(in []*Node) []*Node {
+			x, y := convolve(in[0], in[1], 1), convolve(in[3], in[2], 2)
+			out := []*Node{ReduceSum(Sigmoid(of(x)), 3), norm(of(x)), norm(of(y))} // Sigmoid is not machine code
+			if alsoReturned {
+				out = append(out, x, y)
+			}
+			return out
+		}
+	}
+	same := func(x *Node) *Node { return x }
+	round := func(x *Node) *Node { return toF32(toBF16(x)) }
+	check := func(t *testing.T, want map[string]bool) {
+		stored := map[string]bool{}
+		for _, s := range build(t, engine(t), shape, layers(false, same)).steps {
+			for _, s := range s.parts() {
+				for _, n := range s.out {
+					if n.op == backends.OpTypeConvGeneral {
+						stored[n.shape.String()] = n.narrow
+					}
+				}
+			}
+		}
+		if !reflect.DeepEqual(stored, want) {
+			t.Errorf("stored as bfloat16: %v, want %v", stored, want)
+		}
+		if !want[f32(3, 16, 16, 48).String()] {
+			return
+		}
+		got := eval(t, engine(t), layers(false, same), in...)
+		for i, want := range eval(t, engine(t), layers(true, round), in...)[:len(got)] {
+			if err := near(got[i], want, 2e-6); err != nil { // sums of other programs may have another order
+				t.Errorf("result %d differs from that of values that are rounded: %v", i, err)
+			}
+		}
+		if returned := eval(t, engine(t), layers(true, same), in...); near(returned[0], got[0], 2e-6) == nil {
+			t.Error("values that are also returned are rounded")
+		}
+	}
+	for _, set := range []string{"float32", "plain C", "AVX512_BF16", "AMX"} {
+		t.Run(set, func(t *testing.T) {
+			undo, ok := kernel.ForceHalf(set)
+			if !ok {
+				t.Skip("not reported by the processor")
+			}
+			defer undo()
+			rounds := set == "AVX512_BF16"
+			check(t, map[string]bool{f32(3, 16, 16, 48).String(): rounds, f32(3, 8, 8, 32).String(): rounds})
+		})
+	}
+}
+
 // forEachHalfSet runs a test with each set of kernels for bfloat16 that the processor reports.
 func forEachHalfSet(t *testing.T, test func(t *testing.T)) {
 	for _, name := range []string{"plain C", "AVX512_BF16", "AMX"} {

@@ -33,6 +33,7 @@ type node struct {
 	in     []*node
 	args   any  // parameters of the operation other than its inputs; the type depends on the operation
 	split  bool // of a product: operands may be multiplied as two bfloat16 parts each
+	halves bool // of a product: the program's result is bfloat16, so that the value may be rounded
 	narrow bool // the value is float32, but stored as bfloat16
 
 	results []*node // of an operation with several results; the node itself then has no value

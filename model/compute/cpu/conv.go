@@ -49,7 +49,7 @@ func newConv(n *node) *conv {
 func makeConv(n *node) task {
 	c := newConv(n)
 	if n.shape.DType == dtypes.Float32 {
-		if t, ok := c.task(n, kernel.Stored{}); ok {
+		if t, ok := c.task(n, kernel.Stored{}, false); ok {
 			return t
 		}
 	}
@@ -58,8 +58,9 @@ func makeConv(n *node) task {
 }
 
 // task returns a float32 convolution by the kernels, or false if they do not support it.
-func (c *conv) task(n *node, stored kernel.Stored) (task, bool) {
+func (c *conv) task(n *node, stored kernel.Stored, rounds bool) (task, bool) {
 	spec, kern := c.spec(n, stored)
+	spec.Rounds = rounds
 	plan, err := kernel.PlanConv(spec)
 	if err != nil {
 		return task{}, false
@@ -68,7 +69,8 @@ func (c *conv) task(n *node, stored kernel.Stored) (task, bool) {
 		division: c.divide(n, plan),
 		reads:    []*node{n.in[0], kern},
 		narrows:  narrows(n, plan.Narrows()),
-		narrow:   func(stored kernel.Stored) task { t, _ := c.task(n, stored); return t },
+		rounds:   n.halves && plan.Rounds(),
+		narrow:   func(stored kernel.Stored, rounds bool) task { t, _ := c.task(n, stored, rounds); return t },
 		run: func(pool *kernel.Pool, out, in [][]byte) {
 			plan.Run(pool, move.Of[float32](in[0]), move.Of[float32](in[1]), move.Of[float32](out[0]))
 		},

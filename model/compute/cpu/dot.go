@@ -118,7 +118,7 @@ func (d *dot) task(n *node) task {
 	}
 	return task{
 		narrows: may,
-		narrow: func(stored kernel.Stored) task {
+		narrow: func(stored kernel.Stored, _ bool) task {
 			narrow := *d
 			narrow.stored = stored
 			return narrow.task(n)

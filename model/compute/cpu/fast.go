@@ -84,7 +84,11 @@ func (g *group) fastStep() (*step, error) {
 			continue
 		}
 		values[i] = kernel.Value(len(spec.Inputs))
-		spec.Inputs = append(spec.Inputs, kernel.Input{Type: loaded[r.node.shape.DType], Strides: r.strides})
+		in := kernel.Input{Type: loaded[r.node.shape.DType], Strides: r.strides}
+		if r.node.narrow {
+			in.Type = kernel.BFloat16
+		}
+		spec.Inputs = append(spec.Inputs, in)
 		s.in = append(s.in, r.node)
 	}
 	g.encode(&spec, values)

@@ -21,8 +21,9 @@ type task struct {
 	division *division // how it can be computed in parts, or nil
 	reads    []*node   // the nodes that it reads instead of the node's operands, if it skips some
 
-	narrows kernel.Stored                   // operands of a product that may be stored as bfloat16
-	narrow  func(stored kernel.Stored) task // returns the task for operands that are stored so; nil if it is no product
+	narrows kernel.Stored                                // operands of a product that may be stored as bfloat16
+	rounds  bool                                         // its result may be stored so
+	narrow  func(stored kernel.Stored, rounds bool) task // returns the task for operands and a result that are stored so; nil if it is no product
 }
 
 // maker compiles a node that is not element-wise into its task.
@@ -156,7 +157,7 @@ func (p *plan) findTwin(known map[string]*node, n *node) {
 		}
 		in[i] = x.id
 	}
-	key := fmt.Sprint(n.op, n.shape, in, n.args)
+	key := fmt.Sprint(n.op, n.shape, in, n.args, n.halves)
 	if isConstant {
 		key = fmt.Sprint(n.shape, []byte(c))
 	}

@@ -22,6 +22,7 @@ type compiler struct {
 	rounded   map[Value]Value // operands of roundings that only outputs of type BFloat16 use, which round instead, by result
 	free      []int           // slots of registers available for reuse
 	registers int
+	rooms     int   // of the registers: those for the part of an output in bfloat16 that is interpreted
 	periods   []int // lengths of which the block length should be a multiple
 }
 
@@ -134,6 +135,10 @@ func (c *compiler) input(i int) error {
 		c.place[v] = c.slot(C.slot{kind: C.IN_SCALAR, index: C.int64_t(i)})
 		c.scalar[c.place[v]] = true
 		return nil
+	case x.Type == BFloat16 && len(n) == 1 && stride[0] == 1 && c.p.readsHalves() && !c.p.spec.gives(v):
+		c.registers++
+		c.place[v] = c.slot(C.slot{kind: C.IN_HALVES, index: C.int64_t(i), at: C.int64_t(c.registers - 1)})
+		return nil
 	case len(n) > loadAxes:
 		return fmt.Errorf("program: input %d has %d axes that cannot be merged; at most %d are supported", i, len(n), loadAxes)
 	}
@@ -142,6 +147,12 @@ func (c *compiler) input(i int) error {
 	}
 	c.place[v] = c.load(i, x.Type, n, stride)
 	return nil
+}
+
+// gives reports whether a value is an output, or one that is reduced.
+func (s *ProgramSpec) gives(v Value) bool {
+	return slices.ContainsFunc(s.Outputs, func(o Output) bool { return o.Value == v }) ||
+		slices.ContainsFunc(s.Reductions, func(r Reduction) bool { return r.Value == v })
 }
 
 func (c *compiler) load(pointer int, t Type, n, stride []int) int {
@@ -252,6 +263,11 @@ func (c *compiler) outputs() {
 		pointer := C.int64_t(len(c.p.spec.Inputs) + i)
 		value, kind := c.stored(o)
 		from := c.place[value]
+		if kind == C.TYPE_ROUNDED && c.p.readsHalves() {
+			c.registers, c.rooms = c.registers+1, c.rooms+1
+			c.emit(RoundBF16, from, c.slot(C.slot{kind: C.TO_HALVES, index: pointer, at: C.int64_t(c.registers - 1)}))
+			continue
+		}
 		if kind != Float32 {
 			c.p.stores = append(c.p.stores, C.storing{slot: C.int64_t(c.dense(from)), pointer: pointer, _type: C.int64_t(kind)})
 			continue
@@ -259,12 +275,13 @@ func (c *compiler) outputs() {
 		if c.p.slots[from].kind == C.IN_MEMORY && c.p.slots[from].index == pointer {
 			continue
 		}
-		c.copy(from, c.slot(C.slot{kind: C.IN_MEMORY, index: pointer}))
+		c.emit(Copy, from, c.slot(C.slot{kind: C.IN_MEMORY, index: pointer}))
 	}
 }
 
-func (c *compiler) copy(from, to int) {
-	code := C.instruction{op: C.OP_COPY, dst: C.int32_t(to)}
+// emit writes an operation on one slot.
+func (c *compiler) emit(op Op, from, to int) {
+	code := C.instruction{op: C.int32_t(op), dst: C.int32_t(to)}
 	code.src[0] = C.int32_t(from)
 	if c.scalar[from] {
 		code.scalar = 1
@@ -278,7 +295,7 @@ func (c *compiler) dense(at int) int {
 		return at
 	}
 	to := c.register()
-	c.copy(at, to)
+	c.emit(Copy, at, to)
 	return to
 }
 
@@ -298,7 +315,8 @@ func (c *compiler) finish() error {
 	}
 	p.c.block = C.int64_t(c.block())
 	for i := range p.slots {
-		if p.slots[i].kind == C.IN_REGISTER {
+		switch p.slots[i].kind {
+		case C.IN_REGISTER, C.IN_HALVES, C.TO_HALVES:
 			p.slots[i].at *= p.c.block
 		}
 	}
@@ -313,7 +331,7 @@ func (c *compiler) finish() error {
 // line, so that no vector crosses two, and of the periods with which inputs repeat, so that they stay loaded.
 func (c *compiler) block() int {
 	arrays := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
-	most := min(max(cacheFloats/(c.registers+arrays), leastBlock), mostBlock)
+	most := min(max(cacheFloats/(c.registers-c.rooms+arrays), leastBlock), mostBlock)
 	unit := 1
 	switch inner, _ := c.p.sharedRows(); {
 	case c.p.sumsRows():
@@ -321,7 +339,9 @@ func (c *compiler) block() int {
 	case len(c.p.reductions) > 0:
 		unit = int(c.p.c.inner)
 	case inner > 0:
-		unit, most = inner, mostBlock
+		if unit, most = inner, mostBlock; !slices.ContainsFunc(c.p.loads, func(l C.loading) bool { return l.axes < 2 || l.stride[1] != 0 }) {
+			most = summedBlock
+		}
 	}
 	for _, n := range append([]int{16}, c.periods...) {
 		if both := unit / gcd(unit, n) * n; both <= most {

@@ -8,6 +8,7 @@ package kernel
 import "C"
 
 import (
+	"errors"
 	"fmt"
 )
 
@@ -37,6 +38,7 @@ type ConvSpec struct {
 	Reverse                    []bool // reads the kernel backwards in that dimension; nil: none
 	Operands                   Operands
 	Stored                     Stored // of input and kernel
+	Rounds                     bool   // the output is rounded to bfloat16 and stored so, see Conv.Rounds
 
 	InStrides, KernelStrides, OutStrides TensorStrides
 }
@@ -99,7 +101,25 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 		return nil, err
 	}
 	c.gradient = c.planGradient(halfNone, 1)
-	return c, c.halve()
+	if err := c.halve(); err != nil {
+		return nil, err
+	}
+	return c, c.round()
+}
+
+// round makes the convolution store its outputs as bfloat16 if the spec says so.
+func (c *Conv) round() error {
+	switch {
+	case !c.spec.Rounds:
+		return nil
+	case !c.Rounds():
+		return errors.New("convolution: its output cannot be stored as bfloat16")
+	case c.minimal != nil:
+		c.minimal.q.rounds = 1
+	default:
+		c.direct.q.rounds = 1
+	}
+	return nil
 }
 
 // minimalGain and quadGain are the assumed speeds of minimal filtering with tiles of 2 × 2 and of 4 × 4, relative to other float32 kernels.
@@ -481,6 +501,19 @@ func (c *Conv) Narrows() Stored {
 	return Stored{true, !c.fewRead()}
 }
 
+// Rounds reports whether the output may be rounded to bfloat16 and stored so without costing time: if tiles of bfloat16 compute it in registers.
+func (c *Conv) Rounds() bool {
+	switch {
+	case c.spec.Operands != Halves || c.spec.OutStrides.Channel != 1 || c.gradient != nil:
+		return false
+	case c.minimal != nil:
+		return c.minimal.q.half != halfNone
+	case c.direct != nil:
+		return c.direct.q.half != halfNone && c.direct.q.spread == 0 && c.direct.q.side == 0
+	}
+	return false
+}
+
 // fewRead reports whether a product with few columns, the outputs, reads the kernel in place.
 func (c *Conv) fewRead() bool {
 	if c.direct != nil || c.kernel != nil || len(c.pieces) == 0 {
@@ -524,8 +557,8 @@ func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 func (c *Conv) check(input, kernel, output []float32) {
 	for i, t := range [3][]float32{input, kernel, output} {
 		n := len(t)
-		if i < len(c.spec.Stored) {
-			n = c.spec.Stored.elements(i, n)
+		if narrow := [3]bool{c.spec.Stored[0], c.spec.Stored[1], c.spec.Rounds}; narrow[i] {
+			n *= 2
 		}
 		if n < c.reach[i] {
 			panic(fmt.Sprintf("convolution: the %s holds %d elements, its strides reach %d", [...]string{"input", "kernel", "output"}[i], n, c.reach[i]))

@@ -59,6 +59,9 @@ typedef struct {
 // Cut lines are copied in chunks of so many values, and a chunk fits after the last one.
 enum { CUT_CHUNK = 16, CUT_AFTER = CUT_CHUNK / 2 };
 
+// What tiles of windows do with their sums.
+enum { STORED, ADDED, ROUNDED };
+
 // Parameters shared by all windows of a convolution.
 typedef struct {
 	staging s;
@@ -75,6 +78,7 @@ typedef struct {
 	int64_t blocks;                            // B is read in place by several tiles, in blocks
 	int64_t ahead;                             // the first tile of a panel fetches what the run says
 	int64_t add;                               // outputs are added to their existing values
+	int64_t rounds;                            // outputs are rounded to bfloat16 and stored so
 	int64_t pitch;                             // floats, or pairs, of a staged line, cut or not
 	int64_t eights;                            // it is computed with vectors of 8 floats although those of 16 are in use; see halves_vectors
 } windowed;
@@ -134,6 +138,7 @@ typedef struct {
 	int64_t k;               // length of a product's contraction: pairs of taps times channels, in words
 	int64_t apart;           // words between the points of a panel of the kernel
 	int64_t half;            // the set that multiplies pairs of channels, whose sums and differences are rounded to bfloat16; 0 for float32
+	int64_t rounds;          // outputs are rounded to bfloat16 and stored so
 } minimal;
 
 // What depends on the outputs of a tile in each dimension, or on the positions of a gradient's tile, and on the vectors.

@@ -92,24 +92,29 @@ static void ISA(stage_cut)(const windowed *q, const float *x, int64_t y, half *t
 #define FAR_AHEAD 16
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
-// stored at c + row[i].
+// stored at c + row[i], or what is said by how.
 // TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator. FETCH
-// fetches something in every step. The lines of the result are fetched before the sums.
-#define RUNS_TILE(TARGET, name, rows, vectors, FETCH, V, LOAD, TIMES)                                                               \
+// fetches something in every step. ROUND stores a vector as bfloat16; only tiles of bfloat16 do. The lines of the result are fetched before the sums.
+#define RUNS_TILE(TARGET, name, rows, vectors, FETCH, V, LOAD, TIMES, ROUND)                                                        \
 	TARGET static void ISA(name##_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group,         \
-		int64_t ar, int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                          \
+		int64_t ar, int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int how)                          \
 	{                                                                                                                           \
 		UNROLL for (int i = 0; i < rows; i++)                                                                               \
 			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
-				__builtin_prefetch(c + row[i] + j * VL, 1);                                                         \
+				__builtin_prefetch(ISA(element)(c, row[i] + j * VL, how == ROUNDED), 1);                            \
 		RUNS_SUM(rows, vectors, GROUPED, FETCH, V, LOAD, TIMES)                                                             \
-		if (add)                                                                                                            \
+		if (how == ADDED)                                                                                                   \
 			UNROLL for (int i = 0; i < rows; i++)                                                                       \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
 					acc[i][j] += *(vf *)(c + row[i] + j * VL);                                                  \
-		UNROLL for (int i = 0; i < rows; i++)                                                                               \
-			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
-				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                           \
+		if (how == ROUNDED)                                                                                                 \
+			UNROLL for (int i = 0; i < rows; i++)                                                                       \
+				UNROLL for (int j = 0; j < vectors; j++)                                                            \
+					ROUND((half *)(void *)c + row[i] + j * VL, acc[i][j]);                                      \
+		else                                                                                                                \
+			UNROLL for (int i = 0; i < rows; i++)                                                                       \
+				UNROLL for (int j = 0; j < vectors; j++)                                                            \
+					*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                   \
 	}
 // The sums acc of a tile, in registers. START(i) is where row i of the current run starts, for the first row of each group.
 #define RUNS_SUM(rows, vectors, START, FETCH, V, LOAD, TIMES)                                                               \
@@ -141,12 +146,13 @@ static void ISA(stage_cut)(const windowed *q, const float *x, int64_t y, half *t
 #define NEXT(vectors)                             \
 	UNROLL for (int j = 0; j < COLS; j += 16) \
 		__builtin_prefetch(r->next + (r->n - k) * r->apart + j, 0, 2);
+#define NO_ROUND(to, x) (void)0
 #define FLOATS(y) (*(const vf *)(y))
 #define TIMES_FLOAT(acc, x, v) ((acc) + *(x) * (v))
-#define DIRECT(rows, vectors)                                                 \
-	RUNS_TILE(, direct, rows, vectors, NO_FETCH, vf, FLOATS, TIMES_FLOAT) \
-	RUNS_TILE(, far, rows, vectors, FAR, vf, FLOATS, TIMES_FLOAT)         \
-	RUNS_TILE(, ahead, rows, vectors, NEXT, vf, FLOATS, TIMES_FLOAT)
+#define DIRECT(rows, vectors)                                                           \
+	RUNS_TILE(, direct, rows, vectors, NO_FETCH, vf, FLOATS, TIMES_FLOAT, NO_ROUND) \
+	RUNS_TILE(, far, rows, vectors, FAR, vf, FLOATS, TIMES_FLOAT, NO_ROUND)         \
+	RUNS_TILE(, ahead, rows, vectors, NEXT, vf, FLOATS, TIMES_FLOAT, NO_ROUND)
 #define DIRECTS(rows) DIRECT(rows, 1) DIRECT(rows, 2)
 EACH_HEIGHT(DIRECTS)
 
@@ -156,11 +162,11 @@ typedef void (*ISA(direct_tile))(const run *, int64_t, const float *, const int6
 static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 // The same for LINE rows of one vector.
-RUNS_TILE(, line, 8, 1, NO_FETCH, vf, FLOATS, TIMES_FLOAT)
+RUNS_TILE(, line, 8, 1, NO_FETCH, vf, FLOATS, TIMES_FLOAT, NO_ROUND)
 
 // The same for tiles of few rows, which have three vectors so that there are enough sums.
 enum { ISA(LOW) = 4, ISA(THREE) = 3 * VL };
-#define THREES(rows) RUNS_TILE(, direct, rows, 3, NO_FETCH, vf, FLOATS, TIMES_FLOAT)
+#define THREES(rows) RUNS_TILE(, direct, rows, 3, NO_FETCH, vf, FLOATS, TIMES_FLOAT, NO_ROUND)
 THREES(1) THREES(2) THREES(3) THREES(4)
 static const ISA(direct_tile) ISA(low_tiles)[ISA(LOW)] = {ISA(direct_1_3), ISA(direct_2_3), ISA(direct_3_3), ISA(direct_4_3)};
 
@@ -176,11 +182,12 @@ static const ISA(direct_tile) ISA(ahead_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 
 // The same for words in a and b that each hold a pair of bfloat16, in plain C.
 static void ISA(halves_tile)(int64_t rows, int64_t vectors, const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,
-	int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)
+	int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int how)
 {
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t j = 0; j < vectors; j++) {
-			vf *to = (vf *)(c + row[i] + j * VL), sum = add ? *to : (vf){0};
+			int64_t at = row[i] + j * VL;
+			vf sum = how == ADDED ? *(vf *)(c + at) : (vf){0};
 			for (int64_t l = 0; l < runs; l++)
 				for (int64_t k = 0; k < r[l].n; k++) {
 					int32_t pair;
@@ -188,15 +195,18 @@ static void ISA(halves_tile)(int64_t rows, int64_t vectors, const run *r, int64_
 					vi x = (vi){0} + pair, y = *(const vi *)(b + r[l].b + k * bk + j * VL);
 					sum += (vf)(x << 16) * (vf)(y << 16) + (vf)(x & -65536) * (vf)(y & -65536);
 				}
-			*to = sum;
+			if (how == ROUNDED)
+				ISA(store_half)((half *)(void *)c + at, sum);
+			else
+				*(vf *)(c + at) = sum;
 		}
 }
 
 #define HALVES_TILE(rows, vectors)                                                                                              \
 	static void ISA(halves_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar, \
-		int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                                  \
+		int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int how)                                  \
 	{                                                                                                                       \
-		ISA(halves_tile)(rows, vectors, r, runs, a, group, ar, ak, b, bk, c, row, add);                                 \
+		ISA(halves_tile)(rows, vectors, r, runs, a, group, ar, ak, b, bk, c, row, how);                                 \
 	}
 #define HALVES(rows) HALVES_TILE(rows, 1) HALVES_TILE(rows, 2)
 EACH_HEIGHT(HALVES)
@@ -208,7 +218,8 @@ static const ISA(direct_tile) ISA(halves_tiles)[ROWS][2] = {EACH_HEIGHT(BOTH)};
 #define PAIRS_OF(y) ((__m512bh)_mm512_loadu_si512(y))
 #define TIMES_PAIR(acc, x, v) ((vf)_mm512_dpbf16_ps((__m512)(acc), v, (__m512bh)_mm512_set1_epi32(*(const pair_word *)(x))))
 typedef int32_t pair_word __attribute__((may_alias));
-#define VDP_PAIRS(rows, vectors) RUNS_TILE(BF16_TARGET, vdp, rows, vectors, NO_FETCH, __m512bh, PAIRS_OF, TIMES_PAIR)
+#define VDP_PAIRS(rows, vectors) RUNS_TILE(BF16_TARGET, vdp, rows, vectors, NO_FETCH, __m512bh, PAIRS_OF, TIMES_PAIR, CONVERT)
+#define CONVERT(to, x) convert_half(to, (__m512)(x))
 #define VDPS(rows) VDP_PAIRS(rows, 1) VDP_PAIRS(rows, 2)
 EACH_HEIGHT(VDPS)
 #undef BOTH
@@ -230,7 +241,7 @@ static inline ISA(direct_tile) ISA(tile_of)(int64_t half, int64_t far, int64_t r
 // The same for pairs of outputs, with one vector of columns: only a run's lanes use the values that it reads, so not even a NaN reaches others.
 #define PAIRED(rows)                                                                                                                \
 	static void ISA(paired_##rows)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar, int64_t ak,    \
-		const float *b, int64_t bk, float *c, const int64_t *row, int add)                                                  \
+		const float *b, int64_t bk, float *c, const int64_t *row, int how)                                                  \
 	{                                                                                                                           \
 		__m512 acc[rows];                                                                                                   \
 		UNROLL for (int i = 0; i < rows; i++)                                                                               \
@@ -291,12 +302,14 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 	int vectors = cols > VL ? 2 : 1;
 	ISA(direct_tile) tile = q->ahead && t->tiles == 0 ? ISA(ahead_tiles)[rows - 1][vectors - 1] : TILE_OF(q, rows, vectors);
 	if (t->whole && q->ochannel == 1 && cols == vectors * VL) {
-		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, c, t->row, q->add);
+		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, c, t->row, q->rounds ? ROUNDED : q->add);
 	} else {
 		float copy[ROWS * COLS];
-		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, copy, ISA(flat), 0);
+		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, copy, ISA(flat), STORED);
 		for (int64_t i = 0; i < rows; i++) {
-			if (t->row[i] >= 0 && q->ochannel == 1)
+			if (t->row[i] >= 0 && q->rounds)
+				ISA(store_rounded)(copy + i * COLS, 0, cols, (half *)(void *)c + t->row[i]);
+			else if (t->row[i] >= 0 && q->ochannel == 1)
 				ISA(store_row)(c + t->row[i], copy + i * COLS, cols, q->add);
 			for (int64_t j = 0; j < cols && t->row[i] >= 0 && q->ochannel != 1; j++)
 				c[t->row[i] + j * q->ochannel] = q->add ? c[t->row[i] + j * q->ochannel] + copy[i * COLS + j] : copy[i * COLS + j];
@@ -372,7 +385,7 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 {
 	int64_t pitch = q->pitch, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
 	ISA(gathered) t = {.whole = 1};
-	float *c = y + w->out + p * COLS * q->ochannel;
+	float *c = ISA(result)(y, w->out + p * COLS * q->ochannel, q->rounds);
 	b += w->b + p * w->panel;
 	for (int64_t i = e->i0; i < e->i1; i++) {
 		int64_t image = ((i - e->i0) * (e->l1 - e->l0) - e->l0) * pitch + w->first;
@@ -875,6 +888,8 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 #undef GROUPED
 #undef FAR
 #undef NEXT
+#undef NO_ROUND
+#undef CONVERT
 #undef DIRECT
 #undef DIRECTS
 #undef THREES

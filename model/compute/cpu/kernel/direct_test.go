@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -392,6 +393,50 @@ func checkCorrelation(t *testing.T, p *Pool, o Operands, adapt func(*rapid.T, *C
 	})
 }
 
+// TestConvRounds checks outputs that are stored as bfloat16: whole vectors and parts of them, of all outputs or with others in between, and tiles of minimal
+// filtering of both sizes.
+func TestConvRounds(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	apart := nhwc(3, 16, 16, 40, 4, 2, 1) // outputs have places for four more channels
+	apart.OutStrides = TensorStrides{8 * 8 * 44, 1, []int{8 * 44, 44}}
+	check := func(t *testing.T, minimal int, specs ...ConvSpec) {
+		for _, s := range specs {
+			s.Operands = Halves
+			c, err := PlanConv(s)
+			if err != nil || !c.Rounds() || (c.minimal != nil) != (minimal > 0) || c.minimal != nil && int(c.minimal.q.tile) != minimal {
+				t.Errorf("not computed as intended, with outputs stored as bfloat16: %v\n%+v", err, s)
+				continue
+			}
+			x, w, before := random(1, c.reach[0]), random(2, c.reach[1]), random(3, c.reach[2])
+			out := append([]float32(nil), before...)
+			c.Run(p, toHalf(x), toHalf(w), out)
+			checkRounded(t, p, s, x, w, before, out)
+		}
+	}
+	forHalves(t, []int{halfAVX512}, func(t *testing.T) {
+		check(t, 0, nhwc(3, 16, 16, 16, 4, 2, 1), nhwc(2, 11, 10, 37, 3, 1, 1), nhwc(2, 64, 3, 16, 4, 2, 1), inputGradient(nhwc(2, 16, 16, 32, 4, 2, 1)), apart)
+	})
+	for _, tile := range []int{2, 4} {
+		t.Run(fmt.Sprint("tiles of ", tile), func(t *testing.T) {
+			forTiles(t, tile)
+			forMinimal(t, func(t *testing.T, o Operands) {
+				if s := nhwc(7, 16, 32, 48, 4, 2, 1); o == Halves {
+					check(t, tile, s, inputGradient(s))
+				}
+			})
+		})
+	}
+	ofFloats, gradient := nhwc(3, 16, 16, 16, 4, 2, 1), kernelGradient(nhwc(3, 16, 16, 16, 4, 2, 1))
+	gradient.Operands = Halves
+	for _, s := range []ConvSpec{ofFloats, gradient} {
+		s.Rounds = true
+		if _, err := PlanConv(s); err == nil || !strings.Contains(err.Error(), "output cannot be stored as bfloat16") {
+			t.Errorf("a convolution that cannot store bfloat16: %v", err)
+		}
+	}
+}
+
 // TestConvLargeCorrelation checks gradients for kernels that are too large for each thread to have its own copy, in either order of the kernel's channels.
 func TestConvLargeCorrelation(t *testing.T) {
 	unfiltered(t)
@@ -490,6 +535,9 @@ func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int 
 	defer free()
 	c.Run(p, operands[0], operands[1], out)
 	compareConv(t, c, x, w, out)
+	if c.Rounds() {
+		checkRounded(t, p, s, operands[0], operands[1], make([]float32, len(out)), out)
+	}
 	if wanted(c) {
 		return 1
 	}

@@ -105,8 +105,8 @@ WRITE_FLOATS(fives_widened, narrow_factors_of)
 	}
 static inline void ISA(store_pair)(vf x, vf y, half *to)
 {
-	*(vh *)to = __builtin_convertvector((vu)ISA(round_bf16)(x) >> 16, vh);
-	*(vh *)(to + VL) = __builtin_convertvector((vu)ISA(round_bf16)(y) >> 16, vh);
+	ISA(store_half)(to, x);
+	ISA(store_half)(to + VL, y);
 }
 WRITE_HALVES(, fives_rounded, ISA(store_pair))
 #if defined(SET_AVX512)
@@ -312,25 +312,45 @@ static inline void ISA(quad)(const vf *m, int64_t apart, vf *to)
 	to[3] = (m[4 * apart] - minus) + (half + 8 * two);
 }
 
-// Writes the outputs of rows of tiles from their sums, which are size floats apart.
-static void ISA(quad_outputs)(const minimal *q, const float *sums, int64_t size, int64_t rows, int64_t vectors, float *y, const int64_t *at)
+// Functions that write the outputs of rows of tiles from their sums, which are size floats apart. STORE stores a vector of them at y + at.
+#define QUAD_OUTPUTS(TARGET, name, STORE)                                                                                                                    \
+	TARGET static void ISA(name)(const minimal *q, const float *sums, int64_t size, int64_t rows, int64_t vectors, float *y, const int64_t *row)         \
+	{                                                                                                                                                    \
+		for (int64_t i = 0; i < rows; i++)                                                                                                           \
+			for (int64_t j = 0; j < vectors; j++) {                                                                                              \
+				const float *s = sums + i * COLS + j * VL;                                                                                   \
+				vf m[QUAD_POINTS], lines[QUAD_FACTORS][4];                                                                                   \
+				int64_t at = row[i] + j * VL;                                                                                                \
+				UNROLL for (int u = 0; u < QUAD_POINTS; u++)                                                                                 \
+					m[u] = *(const vf *)(s + u * size);                                                                                  \
+				UNROLL for (int x = 0; x < QUAD_FACTORS; x++)                                                                                \
+					ISA(quad)(m + x, QUAD_FACTORS, lines[x]);                                                                            \
+				UNROLL for (int l = 0; l < 4; l++) {                                                                                         \
+					vf out[4];                                                                                                           \
+					ISA(quad)(&lines[0][l], 4, out);                                                                                     \
+					UNROLL for (int k = 0; k < 4; k++)                                                                                   \
+						STORE(y, at + l * q->oline + k * q->ocolumn, out[k]);                                                        \
+				}                                                                                                                            \
+			}                                                                                                                                    \
+	}
+#define AS_FLOATS(y, at, x) *(vf *)((y) + (at)) = (x)
+#define AS_HALVES(y, at, x) ISA(store_half)((half *)(void *)(y) + (at), x)
+QUAD_OUTPUTS(, quad_floats, AS_FLOATS)
+QUAD_OUTPUTS(, quad_rounded, AS_HALVES)
+#if defined(SET_AVX512)
+#define AS_CONVERTED(y, at, x) convert_half((half *)(void *)(y) + (at), (__m512)(x))
+QUAD_OUTPUTS(BF16_TARGET, quad_converted, AS_CONVERTED)
+#endif
+
+static void ISA(quad_outputs)(const minimal *q, const float *sums, int64_t size, int64_t rows, int64_t vectors, float *y, const int64_t *row)
 {
-	for (int64_t i = 0; i < rows; i++)
-		for (int64_t j = 0; j < vectors; j++) {
-			const float *s = sums + i * COLS + j * VL;
-			vf m[QUAD_POINTS], lines[QUAD_FACTORS][4];
-			float *to = y + at[i] + j * VL;
-			UNROLL for (int u = 0; u < QUAD_POINTS; u++)
-				m[u] = *(const vf *)(s + u * size);
-			UNROLL for (int x = 0; x < QUAD_FACTORS; x++)
-				ISA(quad)(m + x, QUAD_FACTORS, lines[x]);
-			UNROLL for (int l = 0; l < 4; l++) {
-				vf out[4];
-				ISA(quad)(&lines[0][l], 4, out);
-				UNROLL for (int k = 0; k < 4; k++)
-					*(vf *)(to + l * q->oline + k * q->ocolumn) = out[k];
-			}
-		}
+#if defined(SET_AVX512)
+	if (q->rounds && q->half == HALF_AVX512) {
+		ISA(quad_converted)(q, sums, size, rows, vectors, y, row);
+		return;
+	}
+#endif
+	(q->rounds ? ISA(quad_rounded) : ISA(quad_floats))(q, sums, size, rows, vectors, y, row);
 }
 
 // Computes the outputs of tiles [i0, i1) of all rows, and of panels [p0, p1) of a class. A point's products of all of them follow each other, so that its
@@ -351,19 +371,21 @@ static void ISA(minimal_panels)(const minimal *q, const minimal_class *w, int64_
 			}
 		for (int64_t p = p0; p < p1; p++) {
 			int64_t vectors = q->n - p * COLS > VL ? 2 : 1, groups = (i1 - i0 + ROWS - 1) / ROWS;
-			float *sum = sums + (p - p0) * all - size, *out = y + p * COLS + t.at / 2 * q->oline + t.at % 2 * q->ocolumn;
+			float *sum = sums + (p - p0) * all - size, *out = ISA(result)(y, p * COLS + t.at / 2 * q->oline + t.at % 2 * q->ocolumn, q->rounds), copy[ROWS * COLS];
 			for (int64_t i = i0, height; i < i1; i += height, sum += height * COLS) {
 				height = (i1 - i + groups - 1) / groups--;
 				for (int64_t k = i - i0; fetched >= 0 && k < i - i0 + height; k++)
 					for (int64_t m = 0; m < COLS; m += 16)
-						__builtin_prefetch(y + p * COLS + at[k] + fetched / 4 * q->oline + fetched % 4 * q->ocolumn + m, 1, 2);
+						__builtin_prefetch(ISA(element)(y, p * COLS + at[k] + fetched / 4 * q->oline + fetched % 4 * q->ocolumn + m, q->rounds), 1, 2);
 				ISA(minimal_tile_of)(q->half, height, vectors)(r, runs, planes + i * c, c, b + (w->b + p * w->panel), t.more ? sum + t.more * size : 0,
-					t.also ? sum + t.also * size : 0, t.to ? sum + t.to * size : out, t.to ? ISA(flat) : at + i - i0);
+					t.also ? sum + t.also * size : 0, t.to ? sum + t.to * size : q->rounds ? copy : out, t.to || q->rounds ? ISA(flat) : at + i - i0);
+				for (int64_t k = 0; k < height && !t.to && q->rounds; k++)
+					ISA(store_rounded)(copy + k * COLS, 0, vectors * VL, (half *)(void *)out + at[i - i0 + k]);
 			}
 		}
 	}
 	for (int64_t p = p0; quads && p < p1; p++)
-		ISA(quad_outputs)(q, sums + (p - p0) * all, size, i1 - i0, q->n - p * COLS > VL ? 2 : 1, y + p * COLS, at);
+		ISA(quad_outputs)(q, sums + (p - p0) * all, size, i1 - i0, q->n - p * COLS > VL ? 2 : 1, ISA(result)(y, p * COLS, q->rounds), at);
 }
 
 // Finds the offsets of the outputs of the extent's tiles [lo, hi).
@@ -386,7 +408,7 @@ static void ISA(convolve_minimal)(const minimal *q, const minimal_class *w, cons
 		ISA(tile_outputs)(q, e, i, end, at);
 		for (int64_t v = e->w0; v < e->w1; v++)
 			for (int64_t p = e->p0; p < e->p1; p += z->panels)
-				ISA(minimal_panels)(q, &w[v], rows, i, end, p, e->p1 - p < z->panels ? e->p1 : p + z->panels, planes, b, y + w[v].out, at, sums);
+				ISA(minimal_panels)(q, &w[v], rows, i, end, p, e->p1 - p < z->panels ? e->p1 : p + z->panels, planes, b, ISA(result)(y, w[v].out, q->rounds), at, sums);
 	}
 }
 
@@ -898,6 +920,10 @@ static void ISA(add_copies)(float *y, const float *copies, int64_t n, int64_t si
 #undef FOLLOWING
 #undef ADD
 #undef MINIMAL_TILE
+#undef QUAD_OUTPUTS
+#undef AS_FLOATS
+#undef AS_HALVES
+#undef AS_CONVERTED
 #undef MINIMALS
 #undef TIMES_HALVES
 #undef WORDS_OF

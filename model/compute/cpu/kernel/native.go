@@ -3,6 +3,7 @@
 package kernel
 
 /*
+#include "half.h"
 #include "program.h"
 */
 import "C"
@@ -16,7 +17,9 @@ import (
 )
 
 const (
-	vectors      = 16   // vector registers of AVX2
+	lanes        = 8    // floats of a vector of AVX2
+	vectors      = 16   // vector registers of AVX2; of those of AVX-512, as many hold values
+	spare        = 16   // one more of AVX-512
 	mostScalars  = 5    // single values that stay in registers
 	leastStretch = 2    // instructions for which machine code is worthwhile
 	longestRow   = 32   // floats of a row whose sums stay in registers
@@ -26,8 +29,6 @@ const (
 	leastRows    = 16   // rows of a block, and rows that share values, for which reading these once is worthwhile
 	mostFixed    = 10   // registers with single values, sums and values that all rows share; an operation takes up to 6 more
 )
-
-var _ [0]struct{} = [lanes - C.STRETCH_STEP]struct{}{} // both are the same
 
 // bases are the registers that hold addresses of arrays. Addresses of further arrays are loaded for each access. The last two hold the address
 // of the sums and the offset of a column, if there are any.
@@ -43,8 +44,8 @@ func translate(p *Program) []C.stretch {
 	var code []byte
 	p.setRows(p.sharedRows())
 	for from := 0; from < len(p.code); {
-		n, known := from+1, translatable(p.code[from])
-		for n < len(p.code) && translatable(p.code[n]) == known {
+		n, known := from+1, translatable(Op(p.code[from].op))
+		for n < len(p.code) && translatable(Op(p.code[n].op)) == known {
 			n++
 		}
 		s := C.stretch{first: C.int64_t(from), last: C.int64_t(n)}
@@ -62,6 +63,7 @@ func translate(p *Program) []C.stretch {
 		p.sum()
 		code = generate(p, 0, len(p.code))
 	}
+	p.c.lanes = C.int64_t(p.lanes())
 	region, err := executable(code)
 	if err != nil { // some systems forbid it
 		p.c.summed = 0
@@ -84,7 +86,7 @@ func (p *Program) sums() bool {
 	switch {
 	case programSet() == 0 || n == 0 || n > C.MOST_SUMS,
 		slices.ContainsFunc(p.reductions, func(r C.reducing) bool { return r.kind != C.REDUCE_SUM }),
-		slices.ContainsFunc(p.code, func(c C.instruction) bool { return !translatable(c) }):
+		slices.ContainsFunc(p.code, func(c C.instruction) bool { return !translatable(Op(c.op)) }):
 		return false
 	case inner == 1: // the elements after the last run are interpreted
 		return r >= leastSummed && (r%C.SUMMED_RUN == 0 || r >= 16*C.SUMMED_RUN)
@@ -117,7 +119,7 @@ func (p *Program) sum() {
 // for all of them; 0 if not.
 func (p *Program) sharedRows() (inner, r int) {
 	if !machineCode || programSet() == 0 || len(p.reductions) > 0 || len(p.code) < leastStretch ||
-		slices.ContainsFunc(p.code, func(c C.instruction) bool { return !translatable(c) }) {
+		slices.ContainsFunc(p.code, func(c C.instruction) bool { return !translatable(Op(c.op)) }) {
 		return 0, 0
 	}
 	for _, l := range p.loads {
@@ -161,6 +163,19 @@ func (p *Program) sharedRow(l *C.loading) bool {
 	return l.axes > 1 && l.n[0] == p.c.inner && l.stride[1] == 0 && l.n[1]%p.c.r == 0
 }
 
+// readsHalves reports whether machine code computes all instructions, so that it can convert bfloat16 as it reads it.
+func (p *Program) readsHalves() bool {
+	return machineCode && programSet() != 0 && !slices.ContainsFunc(p.spec.Code, func(in Instruction) bool { return !translatable(in.Op) })
+}
+
+// lanes returns the number of floats of the machine code's vectors: those of AVX-512 if they fill the rows of sums or of values that are shared.
+func (p *Program) lanes() int {
+	if programSet() == 2 && (p.c.rowed == 0 && p.c.summed == 0 || p.c.inner == 1 || p.c.inner%16 == 0) {
+		return 16
+	}
+	return lanes
+}
+
 // executable returns memory with the code, which can be executed but no longer written.
 func executable(code []byte) ([]byte, error) {
 	region, err := unix.Mmap(-1, 0, len(code), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -175,8 +190,8 @@ func executable(code []byte) ([]byte, error) {
 	return region, nil
 }
 
-func translatable(c C.instruction) bool {
-	switch Op(c.op) {
+func translatable(op Op) bool {
+	switch op {
 	case Exp, Expm1, Log, Log1p, Tanh, Logistic, Erf, Sin, Cos, Pow, Rem:
 		return false
 	}
@@ -206,12 +221,14 @@ type column struct {
 	shared map[int]int // of values that all rows share, by slot
 }
 
-// generate returns the code of a function of the slots' addresses and of a number of bytes, which computes instructions [from, n). If the program
-// is summed, its other parameters are the address of the sums, as [reductions, summed], and the first byte; if rows share values, they are 0. It computes
+// generate returns the code of a function of the slots' addresses and of the end of the elements, which computes instructions [from, n). If the program
+// is summed, its other parameters are the address of the sums, as [reductions, summed], and the first element; if rows share values, they are 0. Elements are
+// counted in halves of a float's bytes. It computes
 // one or two vectors of columns of all rows after the other, with sums and shared values in registers, and long rows that are summed in the order of memory,
 // with sums in memory.
 func generate(p *Program, from, n int) []byte {
 	g := &generator{p: p, n: n, now: from, rows: p.c.summed > 0 && p.sumsRows(), base: map[int]int{}}
+	g.lanes = p.lanes()
 	for r := range g.slot {
 		g.slot[r] = -1
 	}
@@ -221,11 +238,11 @@ func generate(p *Program, from, n int) []byte {
 	case g.rows:
 		start = g.beginRows()
 	case len(g.columns) > 0:
-		passes = g.beginColumns(int(p.c.inner) / lanes / len(g.columns))
+		passes = g.beginColumns(int(p.c.inner) / g.lanes / len(g.columns))
 		for c := range g.columns {
 			g.enter(c)
 			for _, r := range g.columns[c].sums {
-				g.vex(vxorps, r, r, vector{kind: inVector, n: r})
+				g.write(vxorps, r, r, vector{kind: inVector, n: r})
 			}
 			g.share()
 		}
@@ -239,17 +256,17 @@ func generate(p *Program, from, n int) []byte {
 	}
 	switch {
 	case g.rows:
-		g.endRows(start, int(p.c.summed)/lanes)
+		g.endRows(start, int(p.c.summed)/g.lanes)
 	case len(g.columns) > 0:
-		g.end(start, 4*int(p.c.inner))
+		g.end(start, int(p.c.inner))
 		for c, column := range g.columns {
 			for i, r := range column.sums {
-				g.vex(vmovupsStore, r, 0, vector{inFloat, rdx, 4 * (i*int(p.c.inner) + c*lanes)})
+				g.write(vmovupsStore, r, 0, vector{inFloat, rdx, 4 * (i*int(p.c.inner) + c*g.lanes)})
 			}
 		}
-		g.endColumns(passes, 4*lanes*len(g.columns))
+		g.endColumns(passes, g.lanes*len(g.columns))
 	default:
-		g.end(start, 4*lanes)
+		g.end(start, g.lanes)
 	}
 	return g.finish()
 }
@@ -322,11 +339,11 @@ func (g *generator) add(i int) {
 			x := g.load(C.int32_t(slot))
 			if len(g.columns) > 0 {
 				sum := g.columns[g.column].sums[k]
-				g.vex(vaddps, sum, sum, vector{kind: inVector, n: x})
+				g.write(vaddps, sum, sum, vector{kind: inVector, n: x})
 			} else {
 				sum, at := g.take(), vector{inSums, rdx, 4 * k * int(g.p.c.summed)}
-				g.vex(vaddps, sum, x, at)
-				g.vex(vmovupsStore, sum, 0, at)
+				g.write(vaddps, sum, x, at)
+				g.write(vmovupsStore, sum, 0, at)
 				g.pinned[sum] = false
 			}
 			g.pinned[x] = false
@@ -352,7 +369,7 @@ func (g *generator) prepare(from int) {
 				scalars++
 				r := vectors - scalars
 				g.address(rax, s)
-				g.vex(vbroadcastss, r, 0, vector{kind: inFloat, n: rax})
+				g.write(vbroadcastss, r, 0, vector{kind: inFloat, n: rax})
 				g.slot[r], g.fixed[r] = s, true
 			case g.inMemory(s) && g.base[s] == 0 && len(g.base) < most:
 				g.base[s] = bases[len(g.base)]
@@ -363,8 +380,8 @@ func (g *generator) prepare(from int) {
 	if g.p.c.summed == 0 && g.p.c.rowed == 0 || g.rows {
 		return
 	}
-	n := 1 // two vectors are a cache line, and their sums do not wait for each other
-	if sums := len(g.p.reductions); int(g.p.c.inner)%(2*lanes) == 0 && scalars+2*sums <= mostFixed {
+	n := 1 // of two vectors, the sums do not wait for each other
+	if sums := len(g.p.reductions); int(g.p.c.inner)%(2*g.lanes) == 0 && scalars+2*sums <= mostFixed {
 		n = 2
 	}
 	r := vectors - scalars
@@ -386,7 +403,12 @@ func (g *generator) single(slot int) bool {
 
 // inMemory reports whether a slot is an array, or loaded from one.
 func (g *generator) inMemory(slot int) bool {
-	return g.p.slots[slot].kind == C.IN_MEMORY || slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot })
+	return g.p.slots[slot].kind == C.IN_MEMORY || g.halves(slot) || slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot })
+}
+
+// halves reports whether a slot is an array of bfloat16.
+func (g *generator) halves(slot int) bool {
+	return g.p.slots[slot].kind == C.IN_HALVES || g.p.slots[slot].kind == C.TO_HALVES
 }
 
 func reads(c *C.instruction, slot int) bool {
@@ -429,23 +451,26 @@ func (g *generator) array(slot int) vector {
 		base = rax
 		g.address(rax, slot)
 	}
-	if s := g.p.slots[slot]; g.p.c.summed > 0 && g.column == 0 && s.kind == C.IN_MEMORY && int(s.index) < len(g.p.spec.Inputs) {
-		g.prefetch(prefetcht0, base, ahead)
+	kind, bytes := inArray, 4
+	if g.halves(slot) {
+		kind, bytes = inHalves, 2
 	}
-	kind := inArray
+	if s := g.p.slots[slot]; g.p.c.summed > 0 && g.column == 0 && (s.kind == C.IN_MEMORY || s.kind == C.IN_HALVES) && int(s.index) < len(g.p.spec.Inputs) {
+		g.prefetch(prefetcht0, kind, base, ahead)
+	}
 	if slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot && l.once == 1 }) {
 		kind = inRow
 	}
-	return vector{kind: kind, n: base, at: 4 * lanes * g.column}
+	return vector{kind: kind, n: base, at: bytes * g.lanes * g.column}
 }
 
 // save stores the value of a register. Results that are not computed in place are often not in a cache.
 func (g *generator) save(r int) {
 	to := g.array(g.slot[r])
 	if to.kind == inArray && g.column == 0 && g.p.slots[g.slot[r]].kind == C.IN_MEMORY {
-		g.prefetch(prefetchw, to.n, aheadStored)
+		g.prefetch(prefetchw, inArray, to.n, aheadStored)
 	}
-	g.vex(vmovupsStore, r, 0, to)
+	g.write(vmovupsStore, r, 0, to)
 }
 
 // take returns a free register: one without a value that is read again, or the one whose value is read last, which is saved if necessary.
@@ -482,11 +507,15 @@ func (g *generator) load(slot C.int32_t) int {
 		return r
 	}
 	r := g.take()
-	if g.single(s) {
+	switch {
+	case g.single(s):
 		g.address(rax, s)
-		g.vex(vbroadcastss, r, 0, vector{kind: inFloat, n: rax})
-	} else {
-		g.vex(vmovups, r, 0, g.array(s))
+		g.write(vbroadcastss, r, 0, vector{kind: inFloat, n: rax})
+	case g.halves(s):
+		g.write(vpmovzxwd, r, 0, g.array(s))
+		g.write(vpslld, 6, r, vector{kind: inVector, n: r}, 16)
+	default:
+		g.write(vmovups, r, 0, g.array(s))
 	}
 	g.slot[r] = s
 	return r
@@ -495,7 +524,7 @@ func (g *generator) load(slot C.int32_t) int {
 // second returns a slot's value as a second operand: in memory if no other instruction reads it. The next instruction must use it.
 func (g *generator) second(slot C.int32_t) vector {
 	s := int(slot)
-	if slices.Contains(g.slot[:], s) || g.single(s) || g.nextRead(s, g.now+1) >= 0 {
+	if slices.Contains(g.slot[:], s) || g.single(s) || g.halves(s) || g.nextRead(s, g.now+1) >= 0 {
 		return vector{kind: inVector, n: g.load(slot)}
 	}
 	return g.array(s)
@@ -503,6 +532,10 @@ func (g *generator) second(slot C.int32_t) vector {
 
 // instruction writes an instruction and stores its result if necessary.
 func (g *generator) instruction(c *C.instruction) {
+	if g.p.slots[c.dst].kind == C.TO_HALVES {
+		g.storeHalves(g.load(c.src[0]), int(c.dst))
+		return
+	}
 	d := g.compute(Op(c.op), c.src)
 	dst := int(c.dst)
 	if old := slices.Index(g.slot[:], dst); old >= 0 {
@@ -537,39 +570,37 @@ func (g *generator) compute(op Op, src [3]C.int32_t) int {
 	of := vector{kind: inVector, n: x}
 	switch op {
 	case Copy:
-		g.vex(vmovups, d, 0, of)
+		g.write(vmovups, d, 0, of)
 	case Neg:
-		g.vex(vxorps, d, x, g.constant(signBit))
+		g.write(vxorps, d, x, g.constant(signBit))
 	case Abs:
-		g.vex(vandps, d, x, g.constant(^uint32(signBit)))
+		g.write(vandps, d, x, g.constant(^uint32(signBit)))
 	case Not:
-		g.vex(vxorps, d, x, g.constant(allBits))
+		g.write(vxorps, d, x, g.constant(allBits))
 	case ToFloat:
-		g.vex(vandps, d, x, g.constant(one))
+		g.write(vandps, d, x, g.constant(one))
 	case ToMask:
-		g.vex(vcmpps, d, x, g.constant(0), ifNotEqual)
+		g.compare(d, x, g.constant(0), ifNotEqual)
 	case Sqrt:
-		g.vex(vsqrtps, d, 0, of)
+		g.write(vsqrtps, d, 0, of)
 	case Rsqrt:
 		root := g.take()
-		g.vex(vsqrtps, root, 0, of)
-		g.vex(vmovups, d, 0, g.constant(one))
-		g.vex(vdivps, d, d, vector{kind: inVector, n: root})
+		g.write(vsqrtps, root, 0, of)
+		g.write(vmovups, d, 0, g.constant(one))
+		g.write(vdivps, d, d, vector{kind: inVector, n: root})
 	case Floor:
-		g.vex(vroundps, d, 0, of, toSmaller)
+		g.write(vroundps, d, 0, of, toSmaller)
 	case Ceil:
-		g.vex(vroundps, d, 0, of, toLarger)
+		g.write(vroundps, d, 0, of, toLarger)
 	case Round:
-		g.vex(vroundps, d, 0, of, toNearest)
+		g.write(vroundps, d, 0, of, toNearest)
 	case IsFinite:
-		g.vex(vandps, d, x, g.constant(infinity))
-		g.vex(vpcmpeqd, d, d, g.constant(infinity))
-		g.vex(vxorps, d, d, g.constant(allBits))
+		g.write(vandps, d, x, g.constant(infinity)) // no NaN
+		g.compare(d, d, g.constant(infinity), ifNotEqual)
 	case Sign:
-		zero := g.take()
-		g.vex(vcmpps, zero, x, g.constant(0), ifEqualOrNaN)
-		g.vex(vandps, d, x, g.constant(signBit))
-		g.vex(vorps, d, d, g.constant(one))
+		zero := g.test(x, g.constant(0), ifEqualOrNaN)
+		g.write(vandps, d, x, g.constant(signBit))
+		g.write(vorps, d, d, g.constant(one))
 		g.blend(d, d, of, zero)
 	case RoundBF16:
 		g.roundBF16(d, x)
@@ -582,6 +613,10 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 	switch op {
 	case Select:
 		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
+		if g.lanes == 16 {
+			g.write(vpmovd2m, k1, 0, vector{kind: inVector, n: x})
+			x = inMask
+		}
 		g.blend(d, z, vector{kind: inVector, n: y}, x)
 		return d
 	case Clamp:
@@ -591,8 +626,8 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 		return d
 	case FMA:
 		y, z, d := g.load(src[1]), g.load(src[2]), g.take()
-		g.vex(vmovups, d, 0, vector{kind: inVector, n: z})
-		g.vex(vfmadd231ps, d, x, vector{kind: inVector, n: y})
+		g.write(vmovups, d, 0, vector{kind: inVector, n: z})
+		g.write(vfmadd231ps, d, x, vector{kind: inVector, n: y})
 		return d
 	case Max, Min:
 		y, d, code := g.load(src[1]), g.take(), vmaxps
@@ -600,7 +635,7 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 			code = vminps
 		}
 		if g.scales(src) { // the instruction returns y if either is NaN
-			g.vex(code, d, x, vector{kind: inVector, n: y})
+			g.write(code, d, x, vector{kind: inVector, n: y})
 		} else {
 			g.most(code, d, x, y)
 		}
@@ -608,9 +643,9 @@ func (g *generator) computeSeveral(op Op, src [3]C.int32_t) int {
 	}
 	d := g.take()
 	if code, ok := simple[op]; ok {
-		g.vex(code, d, x, g.second(src[1]))
+		g.write(code, d, x, g.second(src[1]))
 	} else {
-		g.vex(vcmpps, d, x, g.second(src[1]), compared[op])
+		g.compare(d, x, g.second(src[1]), compared[op])
 	}
 	return d
 }
@@ -629,28 +664,90 @@ func (g *generator) scales(src [3]C.int32_t) bool {
 	return false
 }
 
+// inMask stands for the mask register of AVX-512 instead of a vector register.
+const inMask = -1
+
+// compare writes whether a comparison is true to all bits of each of d's lanes.
+func (g *generator) compare(d, x int, y vector, predicate byte) {
+	if g.lanes == 16 {
+		g.write(vcmpps, k1, x, y, predicate)
+		g.write(vpmovm2d, d, 0, vector{kind: inVector, n: k1})
+	} else {
+		g.write(vcmpps, d, x, y, predicate)
+	}
+}
+
+// test writes whether a comparison is true to a mask for blend, which it returns.
+func (g *generator) test(x int, y vector, predicate byte) int {
+	if g.lanes == 16 {
+		g.write(vcmpps, k1, x, y, predicate)
+		return inMask
+	}
+	mask := g.take()
+	g.write(vcmpps, mask, x, y, predicate)
+	return mask
+}
+
 // blend writes d = yes where the mask is true, no elsewhere.
 func (g *generator) blend(d, no int, yes vector, mask int) {
-	g.vex(vblendvps, d, no, yes, byte(mask<<4))
+	if mask == inMask {
+		g.encode(vblendmps, 2, k1, d, no, yes)
+	} else {
+		g.write(vblendvps, d, no, yes, byte(mask<<4))
+	}
 }
 
 // most writes the larger or smaller of x and y to d, another register; NaN if either is. The instruction alone returns y if either is NaN.
 func (g *generator) most(op opcode, d, x, y int) {
-	nan := g.take()
-	g.vex(vcmpps, nan, x, vector{kind: inVector, n: x}, ifUnordered)
-	g.vex(op, d, x, vector{kind: inVector, n: y})
+	nan := g.test(x, vector{kind: inVector, n: x}, ifUnordered)
+	g.write(op, d, x, vector{kind: inVector, n: y})
 	g.blend(d, d, vector{kind: inVector, n: x}, nan)
-	g.pinned[nan] = false
+	if nan != inMask {
+		g.pinned[nan] = false
+	}
 }
 
 func (g *generator) roundBF16(d, x int) {
-	number, odd := g.take(), g.take()
-	g.vex(vcmpps, number, x, vector{kind: inVector, n: x}, ifOrdered)
-	g.vex(vpsrld, 2, odd, vector{kind: inVector, n: x}, 16)
-	g.vex(vandps, odd, odd, g.constant(1))
-	g.vex(vpaddd, odd, odd, g.constant(0x7fff))
-	g.vex(vpaddd, odd, odd, vector{kind: inVector, n: x})
-	g.vex(vorps, d, x, g.constant(0x00400000))
+	g.roundUp(d, x, g.take())
+	g.write(vandps, d, d, g.constant(0xffff0000))
+}
+
+// roundUp writes values to d whose upper halves are the nearest bfloat16 of x. It changes odd, and all three differ.
+func (g *generator) roundUp(d, x, odd int) {
+	number := g.test(x, vector{kind: inVector, n: x}, ifOrdered)
+	g.write(vpsrld, 2, odd, vector{kind: inVector, n: x}, 16)
+	g.write(vandps, odd, odd, g.constant(1))
+	g.write(vpaddd, odd, odd, g.constant(0x7fff))
+	g.write(vpaddd, odd, odd, vector{kind: inVector, n: x})
+	g.write(vorps, d, x, g.constant(0x00400000))
 	g.blend(d, d, vector{kind: inVector, n: odd}, number)
-	g.vex(vandps, d, d, g.constant(0xffff0000))
+}
+
+// storeHalves stores the nearest bfloat16 of x, with the processor's conversion if it has one, unless there are denormals, which that treats as zero.
+func (g *generator) storeHalves(x, slot int) {
+	d := g.take()
+	of := vector{kind: inVector, n: d}
+	rounded := func() {
+		g.roundUp(d, x, spare)
+		g.write(vpsrld, 2, d, of, 16)
+		g.write(vpmovdw, d, 0, of)
+	}
+	switch {
+	case g.lanes == lanes:
+		g.roundUp(d, x, g.take())
+		g.write(vpsrld, 2, d, of, 16)
+		g.write(vpackusdw, d, d, of) // in each half of the vector
+		g.write(vpermq, d, 0, of, 0x08)
+	case C.converts == 0:
+		rounded()
+	default:
+		back := g.ifDenormal(x, rounded)
+		g.write(vcvtbf16, d, 0, vector{kind: inVector, n: x})
+		back()
+	}
+	to := g.array(slot)
+	if g.column == 0 {
+		g.prefetch(prefetchw, to.kind, to.n, aheadStored)
+	}
+	g.encode(vmovupsStore, byte(g.lanes/16), 0, d, 0, to)
 }

@@ -41,6 +41,25 @@ func drawSums(t *rapid.T) ProgramSpec {
 	return s
 }
 
+// wayOf names how a program's machine code walks over the elements, one of so many ways.
+func wayOf(p *Program) string {
+	switch {
+	case p.c.rowed > 0:
+		return "rows that share values"
+	case p.c.summed == 0 && len(p.stretches) > 0:
+		return "vectors"
+	case p.c.summed == 0:
+		return "interpreted"
+	case p.c.inner == 1:
+		return "runs of one sum"
+	case p.c.inner > longestRow:
+		return "sums in memory"
+	}
+	return "sums in registers"
+}
+
+const ways = 6
+
 // TestMachineCodeGivesTheSameBits: programs with more values than registers, with every operation and with operands that are difficult,
 // give the same results as machine code and interpreted.
 func TestMachineCodeGivesTheSameBits(t *testing.T) {
@@ -56,8 +75,9 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 		}
 	}
 	// Sums of machine code are in the order of AVX2, and of AVX-512 if its vectors fill rows.
-	defer func(set int) { machineCode = true; selectProgramSet(set) }(programSet())
-	translated, summed, rowed := 0, map[int]int{}, 0
+	best := programSet()
+	defer func() { machineCode = true; selectProgramSet(best) }()
+	translated, summed, rowed, halves := map[int]int{}, map[int]int{}, map[int]int{}, map[string]int{}
 	check := func(t *rapid.T) {
 		s := drawSums(t)
 		most := 1
@@ -65,17 +85,26 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 			most = 2
 		}
 		if rapid.Bool().Draw(t, "all operations") {
-			s, most = reducing(t, drawProgramOf(t, ops, 24, 60)), 1
+			s, most = drawProgramOf(t, ops, 24, 60), 2
+			if rapid.Bool().Draw(t, "sums in the order of AVX2") {
+				s, most = reducing(t, s), 1
+			}
 		}
 		selectProgramSet(rapid.IntRange(1, most).Draw(t, "set"))
 		var in [][]byte
 		for i, x := range s.Inputs {
 			a := newArray(x.Type, x.reach(s.Dims), uint64(i))
-			if x.Type == Float32 {
+			switch x.Type {
+			case Float32:
 				for j, x := range Floats(a.memory) {
 					if j%3 == i%3 {
 						Floats(a.memory)[j] = specials[int(math.Abs(float64(x))*1e6)%len(specials)]
 					}
+				}
+			case BFloat16:
+				for j := i % 3; j < len(a.values); j += 3 {
+					bits := math.Float32bits(specials[int(math.Abs(a.values[j])*1e6)%len(specials)])
+					a.memory[2*j], a.memory[2*j+1] = byte(bits>>16), byte(bits>>24)
 				}
 			}
 			in = append(in, a.memory)
@@ -84,11 +113,18 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 		for i := range out {
 			machineCode = i == 1
 			program := mustProgram(t, s)
-			translated += min(len(program.stretches), 1)
+			if len(program.stretches) > 0 {
+				translated[int(program.c.lanes)]++
+				rowed[int(program.c.lanes)] += int(program.c.rowed)
+			}
 			if program.c.summed > 0 {
 				summed[int(program.c.inner)]++
 			}
-			rowed += int(program.c.rowed)
+			for _, x := range s.Inputs {
+				if x.Type == BFloat16 && x.Strides == nil && program.readsHalves() {
+					halves[wayOf(program)]++
+				}
+			}
 			for _, o := range s.Outputs {
 				out[i] = append(out[i], make([]byte, product64(s.Dims)*o.Type.size()))
 			}
@@ -116,12 +152,16 @@ func TestMachineCodeGivesTheSameBits(t *testing.T) {
 			}
 		}
 	}
-	covered := func() bool { return translated > 0 && summed[8] > 0 && summed[64] > 0 && summed[1] > 0 && rowed > 0 }
+	covered := func() bool {
+		wide := best < 2 || translated[16] > 0 && rowed[16] > 0
+		return wide && translated[8] > 0 && rowed[8] > 0 && summed[8] > 0 && summed[64] > 0 && summed[1] > 0 && len(halves) == ways
+	}
 	// 100 programs are too few to read shared values from the wrong rows, and now and then 2,000 have no sum over one kind of row.
 	for i := 0; i < 20 || i < 400 && !covered(); i++ {
 		rapid.Check(t, check)
 	}
 	if !covered() {
-		t.Errorf("%d programs were translated, with sums by the length of a row: %v; %d with rows that share values", translated, summed, rowed)
+		t.Errorf("programs that were translated, by floats of a vector: %v; with sums, by the length of a row: %v; with rows that share values: %v; arrays of bfloat16 that are read in place: %v",
+			translated, summed, rowed, halves)
 	}
 }

@@ -203,6 +203,32 @@ func checkConv(t failer, p *Pool, spec ConvSpec) {
 			t.Fatalf("float %d is outside the output but changed\n%+v", i, spec)
 		}
 	}
+	if c.Rounds() {
+		checkRounded(t, p, spec, spec.Stored.store(0, input), spec.Stored.store(1, kernel), before, output)
+	}
+}
+
+// checkRounded checks that a convolution rounds output, which it computes from these operands, if it stores bfloat16, and leaves what is between before.
+func checkRounded(t failer, p *Pool, spec ConvSpec, input, kernel, before, output []float32) {
+	t.Helper()
+	spec.Rounds = true
+	c, err := PlanConv(spec)
+	if err != nil {
+		t.Fatalf("%v\n%+v", err, spec)
+	}
+	memory, free := guarded(t, (len(output)+1)/2)
+	defer free()
+	copy(memory, Stored{true}.store(0, append([]float32(nil), before...)))
+	c.Run(p, input, kernel, memory)
+	for i, got := range widened(Bytes(memory))[:len(output)] {
+		want := truth(RoundBF16, float64(output[i]), 0, 0)
+		if output[i] == before[i] {
+			want = float64(math.Float32frombits(math.Float32bits(before[i]) &^ 0xffff))
+		}
+		if float64(got) != want && (got == got || want == want) {
+			t.Fatalf("output %d is %v as float32, %v as bfloat16, want %v\n%+v", i, output[i], got, want, spec)
+		}
+	}
 }
 
 // failer is a test, or one case of a property.

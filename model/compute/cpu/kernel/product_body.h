@@ -42,6 +42,9 @@ static inline const float *ISA(element)(const float *x, int64_t at, int64_t narr
 	return (const float *)((const char *)x + at * (int64_t)(narrow ? sizeof(half) : sizeof(float)));
 }
 
+// The same for a result.
+static inline float *ISA(result)(float *y, int64_t at, int64_t narrow) { return (float *)ISA(element)(y, at, narrow); }
+
 // A panel of an operand that is being packed, and its current run of k: within a run, k moves only along the operand's innermost digit.
 typedef struct {
 	const operand *o;

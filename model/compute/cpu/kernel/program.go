@@ -21,7 +21,8 @@ import (
 // Type is the type of an array that a program reads or writes.
 type Type int
 
-// The types. Integers become floats when they are read; booleans, of one byte each, become masks. BFloat16 is only for outputs.
+// The types. Integers become floats when they are read; booleans, of one byte each, become masks. BFloat16 is the
+// upper half of a float.
 const (
 	Float32  Type = C.TYPE_FLOAT
 	Uint8    Type = C.TYPE_UINT8
@@ -165,7 +166,7 @@ func product64(dims []int) int {
 func (s *ProgramSpec) kinds() ([]kind, error) {
 	var kinds []kind
 	for i, in := range s.Inputs {
-		if in.Type < Float32 || in.Type > Bool {
+		if in.Type < Float32 || in.Type > BFloat16 {
 			return nil, fmt.Errorf("program: input %d has unknown type %d", i, in.Type)
 		}
 		if in.Strides != nil && len(in.Strides) != len(s.Dims) {

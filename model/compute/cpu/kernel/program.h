@@ -15,9 +15,10 @@ enum {
 	OP_SELECT, OP_CLAMP, OP_FMA,
 };
 
-// Location of a block of values while it is computed: at an offset of the scratch, in an array, in one element of an array, or
-// (IN_CONSTANT) as one float in the slot itself. index is that of the pointer.
-enum { IN_REGISTER, IN_MEMORY, IN_SCALAR, IN_CONSTANT };
+// Location of a block of values while it is computed: at an offset of the scratch, in an array, in one element of an array,
+// (IN_CONSTANT) as one float in the slot itself, or in an array of bfloat16 that is read (IN_HALVES) or written (TO_HALVES), with room at an
+// offset of the scratch for the values that are interpreted. index is that of the pointer.
+enum { IN_REGISTER, IN_MEMORY, IN_SCALAR, IN_CONSTANT, IN_HALVES, TO_HALVES };
 typedef struct {
 	int64_t kind, index, at;
 } slot;
@@ -47,9 +48,8 @@ typedef struct {
 	int64_t slot, kind, pointer;
 } reducing;
 
-// Instructions [first, last), as machine code for vectors of STRETCH_STEP elements, or 0 if they are interpreted. Reductions are sums of at most
-// SUMMED_ROWS rows in single precision.
-enum { STRETCH_STEP = 8, SUMMED_ROWS = 64, SUMMED_RUN = 512, MOST_SUMS = 4 };
+// Instructions [first, last), as machine code, or 0 if they are interpreted. Reductions are sums of at most SUMMED_ROWS rows in single precision.
+enum { SUMMED_ROWS = 64, SUMMED_RUN = 512, MOST_SUMS = 4 };
 typedef struct {
 	uintptr_t native;
 	int64_t first, last;
@@ -59,6 +59,7 @@ typedef struct {
 	int64_t size, block; // number of elements in total, and computed at a time
 	int64_t slots, codes, stretches, loads, stores, reductions;
 	int64_t r, inner;    // of the reductions; without any, of the rows that share values, if rowed
+	int64_t lanes;       // elements of a vector of the machine code
 	int64_t rowed;       // the machine code reads values that r rows of inner elements share once; blocks are whole rows
 	int64_t summed;      // floats of each reduction's sums that the machine code computes, too: inner, or four vectors if inner is 1; 0 if it computes none
 	int64_t room;        // floats of the scratch before the reductions' accumulators

@@ -118,6 +118,7 @@ static void ISA(step)(int op, int scalar, float *d, const float *a, const float 
 	}
 #define AS_FLOAT(x) ((float)(x))
 #define AS_MASK(x) ((x) ? all : 0.0f)
+#define AS_WIDE(x) (((union { uint32_t i; float f; }){.i = (uint32_t)(x) << 16}).f)
 
 static void ISA(fetch)(int64_t type, const void *src, int64_t offset, int64_t step, float *to, int64_t n)
 {
@@ -140,6 +141,7 @@ static void ISA(fetch)(int64_t type, const void *src, int64_t offset, int64_t st
 	case TYPE_UINT8: CONVERT(uint8_t, AS_FLOAT) return;
 	case TYPE_INT32: CONVERT(int32_t, AS_FLOAT) return;
 	case TYPE_BOOL: CONVERT(uint8_t, AS_MASK) return;
+	case TYPE_BFLOAT16: CONVERT(half, AS_WIDE) return;
 	}
 }
 
@@ -186,7 +188,7 @@ static void ISA(empty)(const storing *s, void *to, const float *from, int64_t st
 	switch (s->type) {
 	case TYPE_BFLOAT16:
 		for (int64_t i = 0; i < n; i++)
-			((uint16_t *)to)[start + i] = (uint16_t)((uint32_t)bits[i] >> 16);
+			((half *)to)[start + i] = (half)((uint32_t)bits[i] >> 16);
 		return;
 	case TYPE_ROUNDED:
 #if defined(SET_AVX512)
@@ -384,6 +386,8 @@ static inline float *ISA(locate)(const slot *s, const uintptr_t *pointers, float
 	switch (s->kind) {
 	case IN_REGISTER: return scratch + s->at;
 	case IN_MEMORY: return (float *)pointers[s->index] + start;
+	case IN_HALVES:
+	case TO_HALVES: return (float *)(void *)((half *)pointers[s->index] + start);
 	case IN_SCALAR: return (float *)pointers[s->index];
 	}
 	return (float *)&s->at;
@@ -395,40 +399,51 @@ static void ISA(interpret)(const instruction *code, int64_t codes, float *const 
 		ISA(step)(c->op, c->scalar, at[c->dst], at[c->src[0]], at[c->src[1]], at[c->src[2]], n);
 }
 
-// Moves the locations of values by n elements.
-static void ISA(advance)(const program *p, const slot *slots, float *const *at, int64_t n, float **to)
+// Interprets elements [i, n) of a block, and writes their locations to rest.
+static void ISA(interpret_rest)(const program *p, const slot *slots, const instruction *code, float *const *at, int64_t i, int64_t n, float *scratch, float **rest)
 {
-	for (int64_t i = 0; i < p->slots; i++)
-		to[i] = slots[i].kind == IN_SCALAR || slots[i].kind == IN_CONSTANT ? at[i] : at[i] + n;
+	for (int64_t k = 0; k < p->slots; k++)
+		switch (slots[k].kind) {
+		case IN_HALVES:
+			ISA(fetch)(TYPE_BFLOAT16, at[k], i, 1, scratch + slots[k].at, n - i); // fall through
+		case TO_HALVES: rest[k] = scratch + slots[k].at; break;
+		case IN_SCALAR:
+		case IN_CONSTANT: rest[k] = at[k]; break;
+		default: rest[k] = at[k] + i;
+		}
+	ISA(interpret)(code, p->codes, rest, n - i);
+	for (int64_t k = 0; k < p->slots; k++)
+		if (slots[k].kind == TO_HALVES)
+			ISA(empty)(&(storing){.type = TYPE_BFLOAT16}, at[k], rest[k], i, n - i);
 }
 
 // Computes all instructions for a block. Elements that do not fill a vector of the machine code are interpreted.
-static void ISA(compute)(const program *p, const slot *slots, const instruction *code, const stretch *stretches, float *const *at, int64_t n)
+static void ISA(compute)(const program *p, const slot *slots, const instruction *code, const stretch *stretches, float *const *at, int64_t n,
+	float *scratch)
 {
-	int64_t whole = p->stretches ? n / STRETCH_STEP * STRETCH_STEP : 0;
+	int64_t whole = p->stretches ? n / p->lanes * p->lanes : 0;
 	for (const stretch *s = stretches; whole && s < stretches + p->stretches; s++) {
 		if (s->native)
-			((void (*)(float *const *, int64_t, float *, int64_t))s->native)(at, whole * (int64_t)sizeof(float), 0, 0);
+			((native)s->native)(at, whole * (int64_t)sizeof(half), 0, 0);
 		else
 			ISA(interpret)(code + s->first, s->last - s->first, at, whole);
 	}
 	if (whole == n)
 		return;
 	float *rest[MAX_SLOTS];
-	ISA(advance)(p, slots, at, whole, rest);
-	ISA(interpret)(code, p->codes, rest, n - whole);
+	ISA(interpret_rest)(p, slots, code, at, whole, n, scratch, rest);
 }
 
 // Computes elements [i, end) of a block, with their sums, as machine code.
 static void ISA(sum)(const program *p, const stretch *s, float *const *at, int64_t i, int64_t end, float *sums)
 {
 	memset(sums, 0, p->reductions * p->summed * sizeof(float));
-	((void (*)(float *const *, int64_t, float *, int64_t))s->native)(at, end * (int64_t)sizeof(float), sums, i * (int64_t)sizeof(float));
+	((native)s->native)(at, end * (int64_t)sizeof(half), sums, i * (int64_t)sizeof(half));
 }
 
 // Computes a block of one number for each reduction, in the order of fold_sum. Elements that do not fill a run are interpreted.
 static void ISA(sum_runs)(const program *p, const slot *slots, const instruction *code, const stretch *s, const reducing *reductions,
-	float *const *at, int64_t n, double *acc, float *sums)
+	float *const *at, int64_t n, double *acc, float *sums, float *scratch)
 {
 	double total[MOST_SUMS] = {0};
 	int64_t whole = n / SUMMED_RUN * SUMMED_RUN, lanes = p->summed / 4;
@@ -444,8 +459,7 @@ static void ISA(sum_runs)(const program *p, const slot *slots, const instruction
 	}
 	if (whole < n) {
 		float *rest[MAX_SLOTS];
-		ISA(advance)(p, slots, at, whole, rest);
-		ISA(interpret)(code, p->codes, rest, n - whole);
+		ISA(interpret_rest)(p, slots, code, at, whole, n, scratch, rest);
 		for (int64_t k = 0; k < p->reductions; k++)
 			total[k] += ISA(fold_sum)(rest[reductions[k].slot], n - whole);
 	}
@@ -488,11 +502,11 @@ static void ISA(run_program)(const program *p, const slot *slots, const instruct
 		for (int64_t i = 0; i < p->loads; i++)
 			ISA(fill)(&loads[i], (const void *)pointers[loads[i].pointer], start, at[loads[i].slot], loads[i].once ? p->inner : n, &held[i], &length[i]);
 		if (p->summed && p->inner == 1)
-			ISA(sum_runs)(p, slots, code, stretches, reductions, at, n, acc, sums);
+			ISA(sum_runs)(p, slots, code, stretches, reductions, at, n, acc, sums, scratch);
 		else if (p->summed)
 			ISA(sum_block)(p, stretches, at, n, acc, sums);
 		else
-			ISA(compute)(p, slots, code, stretches, at, n);
+			ISA(compute)(p, slots, code, stretches, at, n, scratch);
 		for (int64_t i = 0; i < p->stores; i++)
 			ISA(empty)(&stores[i], (void *)pointers[stores[i].pointer], at[stores[i].slot], start, n);
 		if (!p->reductions && !p->rowed)
@@ -566,6 +580,7 @@ static const program_kernels ISA(program_set) = {ISA(run_program), ISA(reduce_ra
 #undef CONVERT
 #undef AS_FLOAT
 #undef AS_MASK
+#undef AS_WIDE
 #undef FOLD
 #undef FOLD_COLUMNS
 #undef FOLD_ROWS

@@ -279,10 +279,14 @@ func newArray(t Type, n int, seed uint64) array {
 		}
 		a.memory = Bytes(r)
 	default:
-		a.memory = make([]byte, n)
+		a.memory = make([]byte, n*t.size())
 	}
 	for i := range n {
 		switch t {
+		case BFloat16:
+			bits := math.Float32bits(r[i])
+			a.memory[2*i], a.memory[2*i+1] = byte(bits>>16), byte(bits>>24)
+			a.values[i] = float64(math.Float32frombits(bits &^ 0xffff))
 		case Float32:
 			a.values[i] = float64(r[i])
 		case Int32:
@@ -353,7 +357,7 @@ func drawProgramOver(t *rapid.T, dims []int, ops []Op, inputs, instructions int)
 	s := ProgramSpec{Dims: dims, Constants: []float32{2, -0.5}}
 	kinds := []kind{}
 	for i := range rapid.IntRange(1, inputs).Draw(t, "inputs") {
-		in := Input{Type: Type(rapid.IntRange(0, 3).Draw(t, "type"))}
+		in := Input{Type: Type(rapid.IntRange(0, int(BFloat16)).Draw(t, "type"))}
 		if rapid.Bool().Draw(t, fmt.Sprint("strided ", i)) {
 			in.Strides = drawStrides(t, s.Dims)
 		}

@@ -9,6 +9,9 @@ static inline vf ISA(round_bf16)(vf x)
 	return (vf)(((number & up) | (~number & ((vi)x | 0x00400000))) & (int32_t)0xffff0000);
 }
 
+// Stores the nearest bfloat16 of a vector.
+static inline void ISA(store_half)(half *to, vf x) { *(ISA(vh) *)to = __builtin_convertvector((ISA(vu))ISA(round_bf16)(x) >> 16, ISA(vh)); }
+
 // Stores the nearest bfloat16 of n values, or of x - y if y is not null.
 static void ISA(store_rounded)(const float *x, const float *y, int64_t n, half *to)
 {
@@ -28,7 +31,10 @@ static void ISA(store_rounded)(const float *x, const float *y, int64_t n, half *
 #if defined(SET_AVX512)
 #define BF16_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
 
-// The same with the processor's conversion, which would treat denormals as zero.
+// Stores the processor's conversion of a vector, which treats denormals as zero.
+BF16_TARGET static inline void convert_half(half *to, __m512 x) { _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh(x)); }
+
+// store_rounded with the processor's conversion, unless there are denormals.
 BF16_TARGET static void store_converted(const float *x, const float *y, int64_t n, half *to)
 {
 	const __m512i magnitude = _mm512_set1_epi32(0x7fffffff), one = _mm512_set1_epi32(1), largest = _mm512_set1_epi32(0x7ffffe);
