@@ -2,8 +2,16 @@ package play
 
 import (
 	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,5 +85,57 @@ func TestBare(t *testing.T) {
 				t.Errorf("%s: frozen pages lose the indentation within a multi-line template literal: %s", name, line)
 			}
 		}
+	}
+}
+
+// The page in docs has the scripts and the codec of this version.
+func TestShippedPageIsCurrent(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/playground.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := func(name string) []byte {
+		_, rest, _ := strings.Cut(string(raw), fmt.Sprintf(`id="blob:%s" data-length="`, name))
+		length, rest, _ := strings.Cut(rest, `">`)
+		text, _, ok := strings.Cut(rest, "</script>")
+		n, err := strconv.Atoi(length)
+		if err != nil || !ok {
+			t.Fatalf("no %s in the page: %v", name, err)
+		}
+		out, err := io.ReadAll(flate.NewReader(bytes.NewReader(bytesOf(text, n))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	file := func(name string) string {
+		raw, err := fs.ReadFile(static.Files(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	var page struct{ Scripts map[string]string }
+	if err := json.Unmarshal(blob("page"), &page); err != nil {
+		t.Fatal(err)
+	}
+	want, err := (Freezer{Static: static.Files()}).scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if page.Scripts[name] != want[name] {
+			old = append(old, name)
+		}
+	}
+	if string(blob("codec.wasm")) != file("play/codec.wasm") {
+		old = append(old, "play/codec.wasm")
+	}
+	if !strings.HasSuffix(string(raw), "<script>\n"+file("play/boot.js")+"</script>\n</body>\n</html>\n") {
+		old = append(old, "play/boot.js")
+	}
+	if len(page.Scripts) != len(want) || len(old) > 0 {
+		t.Errorf("docs/playground.html has %d scripts, and %d of this version; other versions of %v: run slotscope freeze --out docs/playground.html", len(page.Scripts), len(want), old)
 	}
 }
