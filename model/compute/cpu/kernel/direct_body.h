@@ -92,7 +92,7 @@ static void ISA(stage_cut)(const windowed *q, const float *x, int64_t y, half *t
 #define FAR_AHEAD 16
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. Row i of the accumulators is
-// stored at c + row[i], or what is said by how.
+// stored at c + row[i], added to what is there or rounded to bfloat16, as how says.
 // TARGET is empty or an attribute; V is a vector of b, read by LOAD; TIMES adds the product of the word at x and v to an accumulator. FETCH
 // fetches something in every step. ROUND stores a vector as bfloat16; only tiles of bfloat16 do. The lines of the result are fetched before the sums.
 #define RUNS_TILE(TARGET, name, rows, vectors, FETCH, V, LOAD, TIMES, ROUND)                                                        \

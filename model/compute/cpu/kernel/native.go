@@ -223,9 +223,8 @@ type column struct {
 
 // generate returns the code of a function of the slots' addresses and of the end of the elements, which computes instructions [from, n). If the program
 // is summed, its other parameters are the address of the sums, as [reductions, summed], and the first element; if rows share values, they are 0. Elements are
-// counted in halves of a float's bytes. It computes
-// one or two vectors of columns of all rows after the other, with sums and shared values in registers, and long rows that are summed in the order of memory,
-// with sums in memory.
+// counted in bytes of bfloat16. It computes one or two vectors of columns of all rows after the other, with sums and shared values in registers, and long rows
+// that are summed in the order of memory, with sums in memory.
 func generate(p *Program, from, n int) []byte {
 	g := &generator{p: p, n: n, now: from, rows: p.c.summed > 0 && p.sumsRows(), base: map[int]int{}}
 	g.lanes = p.lanes()

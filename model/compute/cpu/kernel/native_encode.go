@@ -43,11 +43,11 @@ const (
 // General registers, numbered as in the instructions.
 const (
 	rax = 0
-	rcx = 1  // offset of the current vector, in halves of a float's bytes
+	rcx = 1  // offset of the current vector, in bytes of bfloat16
 	rdx = 2  // address of the sums, or of those of the current column
 	rsi = 6  // the offset's end
 	rdi = 7  // addresses of the slots
-	r11 = 11 // offset of the current column, in the same unit
+	r11 = 11 // offset of the current column, in bytes of bfloat16
 )
 
 // twice is the scale of an address's index in which offsets of floats are counted.

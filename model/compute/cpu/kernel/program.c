@@ -16,8 +16,8 @@ typedef struct {
 	void (*join_parts)(int64_t, const float *, float *, int64_t, int64_t, int64_t, int64_t);
 } program_kernels;
 
-// The machine code of a stretch: a function of the slots' addresses, the end of the elements, the address of the sums and the first element, both counted in
-// halves of a float.
+// The machine code of a stretch: a function of the slots' addresses, the end of the elements, the address of the sums and the first element. Elements are
+// counted in bytes of bfloat16.
 typedef void (*native)(float *const *, int64_t, float *, int64_t);
 
 #define BODY "program_body.h"
