@@ -18,6 +18,7 @@ func init() {
 		backends.OpTypePad:                 makePad,
 		backends.OpTypeConcatenate:         makeConcatenate,
 		backends.OpTypeIota:                makeIota,
+		backends.OpTypeBitcast:             makeBitcast,
 		backends.OpTypeGather:              makeGather,
 		backends.OpTypeScatterSum:          makeScatter(move.Sum),
 		backends.OpTypeScatterMax:          makeScatter(move.Max),
@@ -51,6 +52,11 @@ func copyTask(c *move.Copy) task {
 	return task{run: func(pool *kernel.Pool, out, in [][]byte) {
 		pool.Run(c.N, c.Grain, func(lo, hi int) { c.Run(out[0], in[0], lo, hi) })
 	}}
+}
+
+// makeBitcast copies the operand. A result that was only another name of it would be read with its type.
+func makeBitcast(*node) task {
+	return task{shared: [][2]int{{0, 0}}, run: func(_ *kernel.Pool, out, in [][]byte) { copy(out[0], in[0]) }}
 }
 
 // width returns the number of bytes of an element of the node.

@@ -125,7 +125,7 @@ func (p *plan) root(n *node) *node {
 func (p *plan) findAlias(n *node) {
 	same := false
 	switch n.op {
-	case backends.OpTypeIdentity, backends.OpTypeReshape, backends.OpTypeBitcast:
+	case backends.OpTypeIdentity, backends.OpTypeReshape:
 		same = true
 	case backends.OpTypeBroadcastInDim, backends.OpTypeSlice:
 		same = n.shape.Size() == n.in[0].shape.Size()

@@ -38,6 +38,8 @@ func TestShapeOperations(t *testing.T) {
 		{"Iota", func(x *Node) *Node { return Add(x, Iota(x.Graph(), x.Shape(), 1)) }, m, [][]float32{{1, 3, 5}, {4, 6, 8}}},
 		{"Bitcast", func(x *Node) *Node { return Bitcast(x, dtypes.Uint16) }, []uint32{0xdeadbeef}, [][]uint16{{0xbeef, 0xdead}}},
 		{"Bitcast back", func(x *Node) *Node { return Bitcast(x, dtypes.Uint32) }, [][]uint16{{0xbeef, 0xdead}}, []uint32{0xdeadbeef}},
+		{"Bitcast that is computed with", func(x *Node) *Node { return ConvertDType(Bitcast(x, dtypes.Int32), dtypes.Float32) }, []float32{0.5, 1}, []float32{0x3f000000, 0x3f800000}},
+		{"Bitcast to two that are computed with", func(x *Node) *Node { return AddScalar(Bitcast(x, dtypes.Uint16), 1) }, []uint32{0xdeadbeef, 3}, [][]uint16{{0xbef0, 0xdeae}, {4, 1}}},
 		{"Bitcast of a sum", func(x *Node) *Node { return Bitcast(Add(x, x), dtypes.Int32) }, []float32{0.5}, []int32{0x3f800000}},
 		{"DynamicSlice", func(x *Node) *Node {
 			return DynamicSlice(x, []*Node{Const(x.Graph(), int32(1)), Const(x.Graph(), int32(9))}, []int{1, 2})
