@@ -338,7 +338,7 @@ func (c *compiler) block() int {
 		unit, most = int(c.p.c.inner), min(summedBlock, int(c.p.c.r*c.p.c.inner))
 	case len(c.p.reductions) > 0:
 		unit = int(c.p.c.inner)
-	case inner > 0:
+	case inner > 0: // values that rows do not share are loaded into the L1 cache, if there are any
 		if unit, most = inner, mostBlock; !slices.ContainsFunc(c.p.loads, func(l C.loading) bool { return l.axes < 2 || l.stride[1] != 0 }) {
 			most = summedBlock
 		}
