@@ -74,6 +74,7 @@ func (p *Profile) run(e *Executable, f *frame, at *int) {
 		began, _ = workers.Imagined()
 	}
 	for i, s := range e.steps {
+		workers.Repeat(e, i)
 		workers.Resume() // after what only a profile does
 		f.flight.join(e.steps, i, at)
 		*at = i
@@ -82,6 +83,7 @@ func (p *Profile) run(e *Executable, f *frame, at *int) {
 		}
 	}
 	f.flight.join(e.steps, len(e.steps), at)
+	workers.Repeat(nil, 0)
 	if simulated {
 		ended, _ := workers.Imagined()
 		p.wall += time.Duration(ended.Minus(began).Clock)

@@ -17,6 +17,14 @@ type simulation struct {
 	jobs   []*late // that have not ended, in order
 	begun  *late   // the job that is being recorded
 	times  Imagined
+	part   part // that is being computed
+	past   map[part][][]int64
+}
+
+// part identifies a call by the part of a repeated computation to which it belongs, see Repeat. of is nil if it belongs to none.
+type part struct {
+	of       any
+	at, call int
 }
 
 // late is a job of a simulated pool: it has been computed and timed, but simulated threads that are free compute it later.
@@ -66,16 +74,50 @@ func (p *Pool) Resume() {
 	}
 }
 
+// Repeat announces calls that have been made before, in the same order: those of a part of a computation. On simulated threads, each of their ranges takes
+// the median of its last times, because a call takes as long as its slowest range: what happens to slow down one of many would slow down all. Of is
+// comparable, and nil ends this.
+func (p *Pool) Repeat(of any, at int) {
+	if p.simulation != nil {
+		p.simulation.part = part{of: of, at: at}
+	}
+}
+
+// remembered is the number of last times of which simulated threads take the median.
+const remembered = 9
+
+// usual returns the usual times of a call's ranges, given the last ones.
+func (s *simulation) usual(took []int64) []int64 {
+	if s.part.of == nil {
+		return took
+	}
+	if s.past == nil {
+		s.past = map[part][][]int64{}
+	}
+	s.part.call++
+	past := append(s.past[s.part], took)
+	if len(past[0]) != len(took) {
+		past = past[len(past)-1:]
+	}
+	past = past[max(0, len(past)-remembered):]
+	s.past[s.part] = past
+	usual, times := make([]int64, len(took)), make([]int64, len(past))
+	for i := range usual {
+		for k, took := range past {
+			times[k] = took[i]
+		}
+		slices.Sort(times)
+		usual[i] = times[len(times)/2]
+	}
+	return usual
+}
+
 // run computes the ranges of a call. Its clock stands still while the caller gives way, which on one thread takes longer, and happens more often, than on many.
 func (s *simulation) run(r ranges, t task, caller *turn) {
 	if !s.inside && caller.over() {
 		s.advance()
 		runtime.Gosched()
 		s.read = threadTime()
-	}
-	if r.chunks == 1 {
-		t.do(0, r.n)
-		return
 	}
 	if s.inside {
 		for i := range r.chunks {
@@ -90,7 +132,7 @@ func (s *simulation) run(r ranges, t task, caller *turn) {
 	began, ends := s.times.Clock, s.times.Clock
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	took := measure(r, t)
+	took := s.usual(measure(r, t))
 	for _, d := range took {
 		s.alone[first(s.alone)] += d
 		s.times.Ranges += d
