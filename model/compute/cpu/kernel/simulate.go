@@ -17,11 +17,11 @@ type simulation struct {
 	jobs   []*late // that have not ended, in order
 	begun  *late   // the job that is being recorded
 	times  Imagined
-	part   part // that is being computed
-	past   map[part][][]int64
+	part   part               // the last call's
+	past   map[part][][]int64 // last times of a call's ranges
 }
 
-// part identifies a call by the part of a repeated computation to which it belongs, see Repeat. of is nil if it belongs to none.
+// part is the place of a call in a computation that is repeated, see Repeat: part at, and the number of the call there. of is nil if it has none.
 type part struct {
 	of       any
 	at, call int
@@ -74,9 +74,8 @@ func (p *Pool) Resume() {
 	}
 }
 
-// Repeat announces calls that have been made before, in the same order: those of a part of a computation. On simulated threads, each of their ranges takes
-// the median of its last times, because a call takes as long as its slowest range: what happens to slow down one of many would slow down all. Of is
-// comparable, and nil ends this.
+// Repeat announces the calls of part at of a computation, which must be comparable and makes the same calls each time; nil ends that. On simulated threads,
+// each of their ranges takes the median of its last times: a call takes as long as its slowest range, so what slows down one of many would slow down all.
 func (p *Pool) Repeat(of any, at int) {
 	if p.simulation != nil {
 		p.simulation.part = part{of: of, at: at}

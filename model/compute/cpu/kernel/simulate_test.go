@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestImaginedThreadsComputeTheSame checks that simulated threads give bit-identical results, in no less time than all cores together would take.
@@ -52,6 +53,41 @@ func TestImaginedThreadsNestAndPanic(t *testing.T) {
 	p.Run(12, 1, func(lo, hi int) { p.Run(hi-lo, 1, func(lo, hi int) { n += hi - lo }) })
 	if n != 12 {
 		t.Errorf("%d of 12 indices were visited", n)
+	}
+}
+
+// TestRepeatedCalls checks that ranges of calls that are repeated take their usual time: one slow range in each repetition does not count, if it is another
+// one each time, and calls of a part are told apart.
+func TestRepeatedCalls(t *testing.T) {
+	const ranges, slow = 8, 2 * time.Millisecond
+	p := Simulated(ranges)
+	repeat := func(of any, odd int) time.Duration {
+		p.Repeat(of, 3)
+		began, _ := p.Imagined()
+		p.Run(ranges, 1, func(lo, _ int) {
+			if lo == odd {
+				spin(slow)
+			}
+		})
+		p.Run(ranges, 1, func(lo, _ int) {
+			if lo == 0 {
+				spin(3 * slow)
+			}
+		})
+		ended, _ := p.Imagined()
+		return time.Duration(ended.Minus(began).Span)
+	}
+	for odd := range ranges {
+		if span := repeat(nil, odd); span < 4*slow {
+			t.Errorf("calls of no part take %v with a range of %v and one of %v", span, slow, 3*slow)
+		}
+	}
+	var span time.Duration
+	for odd := range ranges {
+		span = repeat("computation", odd)
+	}
+	if span < 3*slow || span >= 4*slow {
+		t.Errorf("repeated calls with a range that always takes %v, and one that once took %v, take %v", 3*slow, slow, span)
 	}
 }
 
