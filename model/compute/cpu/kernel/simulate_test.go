@@ -74,6 +74,7 @@ func TestRepeatedCalls(t *testing.T) {
 				spin(3 * slow)
 			}
 		})
+		p.Run(ranges, 1, func(_, _ int) {})
 		ended, _ := p.Imagined()
 		return time.Duration(ended.Minus(began).Span)
 	}
