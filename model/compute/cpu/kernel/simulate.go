@@ -54,7 +54,7 @@ func (t Imagined) Minus(u Imagined) Imagined {
 // threads, and memory is as fast for all threads as for one. Only one goroutine at a time may use the pool.
 func Simulated(threads int) *Pool {
 	p := newPool(max(threads, 1), callTickets, &scratches{})
-	p.simulation = &simulation{alone: make([]int64, p.threads), free: make([]int64, p.threads)}
+	p.simulation = &simulation{alone: make([]int64, p.threads), free: make([]int64, p.threads), past: map[part][][]int64{}}
 	return p
 }
 
@@ -89,9 +89,6 @@ const remembered = 9
 func (s *simulation) usual(took []int64) []int64 {
 	if s.part.of == nil {
 		return took
-	}
-	if s.past == nil {
-		s.past = map[part][][]int64{}
 	}
 	s.part.call++
 	past := append(s.past[s.part], took)
