@@ -15,7 +15,7 @@ import (
 
 // TestJobs starts jobs over and over while other calls run, and checks that each range is computed once.
 func TestJobs(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, threads := range []int{1, 2, 5} {
 		p := NewPool(threads)
 		var counts [3]atomic.Int64

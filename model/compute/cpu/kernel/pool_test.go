@@ -19,7 +19,7 @@ import (
 )
 
 func TestRunCoversEveryIndexOnce(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	p := NewPool(3)
 	defer p.Close()
 	for _, n := range []int{0, 1, 2, 7, 100, 1001} {
@@ -256,7 +256,7 @@ func TestRunRaisesPanics(t *testing.T) {
 
 // TestRunSurvivesGoexit checks that a range that ends its goroutine fails the call, whichever thread it ran on, and that the pool keeps its workers.
 func TestRunSurvivesGoexit(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	p := NewPool(3)
 	defer p.Close()
 	for range 20 {
