@@ -35,7 +35,7 @@ func WriteRunOf(t *testing.T, dir, name string) {
 		t.Fatal(err)
 	}
 	scope := gomlx.New().Checked(false)
-	if err := net.Init(scope); err != nil {
+	if err := net.Init(scope, nil); err != nil {
 		t.Fatal(err)
 	}
 	tensors, err := net.Export(scope)

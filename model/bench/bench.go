@@ -131,7 +131,7 @@ func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	}
 	store := gomlx.New().Checked(false)
 	defer store.Finalize()
-	if err := net.Init(store); err != nil {
+	if err := net.Init(store, engine.Backend); err != nil {
 		return Result{}, err
 	}
 	decoder, err := ae.NewDecoder(engine.Backend, store, net)

@@ -70,7 +70,7 @@ func untrained(t testing.TB, c model.Config) checkpoint.File {
 		t.Fatal(err)
 	}
 	scope := context.New()
-	if err := built.Init(scope); err != nil {
+	if err := built.Init(scope, nil); err != nil {
 		t.Fatal(err)
 	}
 	tensors, err := built.Export(scope)

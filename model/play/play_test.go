@@ -44,7 +44,7 @@ func initial(t testing.TB, cfg model.Config) checkpoint.File {
 		t.Fatal(err)
 	}
 	scope := gomlx.New().Checked(false)
-	if err := net.Init(scope); err != nil {
+	if err := net.Init(scope, nil); err != nil {
 		t.Fatal(err)
 	}
 	tensors, err := net.Export(scope)

@@ -136,7 +136,7 @@ func newEngine(t testing.TB, cfg model.Config, image ae.Image) *engine {
 		t.Fatal(err)
 	}
 	scope := scopes.New().Checked(false)
-	if err := m.Init(scope); err != nil {
+	if err := m.Init(scope, nil); err != nil {
 		t.Fatal(err)
 	}
 	tensorsOf, err := m.Export(scope)

@@ -65,7 +65,7 @@ func untrained(t *testing.T, name string) checkpoint.File {
 		t.Fatal(err)
 	}
 	scope := variables.New().Checked(false)
-	if err := built.Init(scope); err != nil {
+	if err := built.Init(scope, nil); err != nil {
 		t.Fatal(err)
 	}
 	tensors, err := built.Export(scope)

@@ -6,12 +6,11 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
 	"slotscope/model/paper/ae"
+	"slotscope/model/paper/layer"
 )
 
 // player is an optimizer that minimizes a loss over its own variables.
@@ -70,21 +69,9 @@ func (o adamW) moments(store *context.Context, v *context.Variable) (first, seco
 		if known := store.In(kind).GetVariable(name); known != nil {
 			return known
 		}
-		return store.In(kind).VariableWithValue(name, zeros(o.backend, v.Shape())).SetTrainable(false)
+		return store.In(kind).VariableWithValue(name, layer.ZeroTensor(o.backend, v.Shape())).SetTrainable(false)
 	}
 	return variable("m"), variable("v")
-}
-
-// zeros returns a tensor of zeros, in a buffer of the backend if buffers are host memory, which saves a copy.
-func zeros(backend backends.Backend, shape shapes.Shape) *tensors.Tensor {
-	if backend.HasSharedBuffers() {
-		if buffer, _, err := backend.NewSharedBuffer(0, shape); err == nil {
-			if t, err := tensors.FromBuffer(backend, buffer); err == nil {
-				return t
-			}
-		}
-	}
-	return tensors.FromShape(shape)
 }
 
 // update applies one step of AdamW to every variable and returns the gradient's global norm before clipping.

@@ -50,7 +50,7 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	}
 	store := context.New().Checked(false)
 	t = &Trainer{cfg: cfg, image: image, net: net, learns: learns, store: store, scope: store.In("model"), optimizer: store.In("optimizer"), backend: engine.Backend}
-	if err := net.Init(t.scope); err != nil {
+	if err := net.Init(t.scope, t.backend); err != nil {
 		return nil, fmt.Errorf("drawing initial variables: %w", err)
 	}
 	t.players = playersOf(net, t.scope, cfg, t.backend)

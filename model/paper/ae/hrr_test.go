@@ -171,7 +171,7 @@ func TestInit(t *testing.T) {
 		}
 	}
 	built, scope := initialised(t, config(t, "tiny"), Image{64, 64, 3})
-	if err := built.Init(scope); err == nil {
+	if err := built.Init(scope, nil); err == nil {
 		t.Error("a scope was initialised twice")
 	}
 }
@@ -425,7 +425,7 @@ func initialised(t *testing.T, cfg model.Config, image Image) (Model, *context.C
 		t.Fatal(err)
 	}
 	scope := context.New()
-	if err := built.Init(scope); err != nil {
+	if err := built.Init(scope, nil); err != nil {
 		t.Fatal(err)
 	}
 	return built, scope

@@ -53,7 +53,7 @@ func TestModelsAreProgramsOfXLA(t *testing.T) {
 				t.Fatal(err)
 			}
 			scope := context.New().Checked(false).In("model")
-			if err := net.Init(scope); err != nil {
+			if err := net.Init(scope, nil); err != nil {
 				t.Fatal(err)
 			}
 			const batch = 2

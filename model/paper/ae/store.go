@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
@@ -24,16 +25,16 @@ type store struct {
 }
 
 // Init implements Model.
-func (s store) Init(scope *context.Context) error {
+func (s store) Init(scope *context.Context, engine backends.Backend) error {
 	for _, p := range s.params {
 		if scope.GetVariable(p.Name) != nil {
 			return fmt.Errorf("initialising the model: scope %q already contains %q", scope.Scope(), p.Name)
 		}
 	}
-	values := make([][]float32, len(s.params))
+	values := make([]*tensors.Tensor, len(s.params))
 	var drawing sync.WaitGroup
 	for i, p := range s.params {
-		drawing.Go(func() { values[i] = p.Initial(s.seed) })
+		drawing.Go(func() { values[i] = p.Tensor(engine, s.seed) })
 	}
 	drawing.Wait()
 	for i, p := range s.params {
@@ -102,12 +103,12 @@ func (s store) Export(scope *context.Context) (map[string]checkpoint.Tensor, err
 
 // Import implements Model. It changes nothing unless every tensor matches. Graphs built before an import keep the old symbols, so build
 // them afterwards.
-func (s store) Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error {
-	if bad := s.check(tensors); len(bad) > 0 {
+func (s store) Import(scope *context.Context, values map[string]checkpoint.Tensor) error {
+	if bad := s.check(values); len(bad) > 0 {
 		return fmt.Errorf("%d tensors do not match the configured model: %w", len(bad), bad)
 	}
 	for _, p := range s.params {
-		if err := put(scope, p, p.FromTorch(tensors[p.Name].Data)); err != nil {
+		if err := put(scope, p, tensors.FromFlatDataAndDimensions(p.FromTorch(values[p.Name].Data), p.Shape...)); err != nil {
 			return err
 		}
 	}
@@ -136,8 +137,7 @@ func (s store) check(tensors map[string]checkpoint.Tensor) model.Invalid {
 	return bad
 }
 
-func put(scope *context.Context, p layer.Param, data []float32) error {
-	value := tensors.FromFlatDataAndDimensions(data, p.Shape...)
+func put(scope *context.Context, p layer.Param, value *tensors.Tensor) error {
 	v := scope.GetVariable(p.Name)
 	if v == nil {
 		v = scope.Checked(false).VariableWithValue(p.Name, value)

@@ -8,6 +8,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
 	"slotscope/model/compute/cpu/move"
 )
 
@@ -55,9 +60,13 @@ func (p Param) FromTorch(data []float32) []float32 { return transposed(data, p.s
 // transposed returns a copy whose axis i is axis perm[i] of the data.
 func transposed(data []float32, shape, perm []int) []float32 {
 	out := make([]float32, len(data))
+	transpose(out, data, shape, perm)
+	return out
+}
+
+func transpose(out, data []float32, shape, perm []int) {
 	plan := move.PlanTranspose(4, shape, perm)
 	plan.Run(move.Bytes(out), move.Bytes(data), 0, plan.N)
-	return out
 }
 
 // Initial draws the variable's initial value. Each name has its own random stream, so that adding, removing or transposing a tensor
@@ -65,11 +74,47 @@ func transposed(data []float32, shape, perm []int) []float32 {
 //
 //	PCG(seed, FNV-1a(name)), elements in PyTorch's order
 func (p Param) Initial(seed int64) []float32 {
+	out := make([]float32, p.Size())
+	p.fill(out, seed)
+	return out
+}
+
+func (p Param) fill(out []float32, seed int64) {
 	name := fnv.New64a()
 	name.Write([]byte(p.Name))
-	out := make([]float32, p.Size())
-	p.Draw(rand.New(rand.NewPCG(uint64(seed), name.Sum64())), out)
-	return p.FromTorch(out)
+	draw := func(out []float32) { p.Draw(rand.New(rand.NewPCG(uint64(seed), name.Sum64())), out) }
+	if slices.IsSorted(p.perm) {
+		draw(out)
+		return
+	}
+	torch := make([]float32, len(out))
+	draw(torch)
+	transpose(out, torch, p.split, p.perm)
+}
+
+// Tensor returns Initial as a tensor for graphs of a backend, in a buffer of it if its buffers are host memory, which saves a copy. The backend may be nil.
+func (p Param) Tensor(backend backends.Backend, seed int64) *tensors.Tensor {
+	return tensorOf(backend, shapes.Make(dtypes.Float32, p.Shape...), func(flat []float32) { p.fill(flat, seed) })
+}
+
+// ZeroTensor returns a tensor of zeros in the same way.
+func ZeroTensor(backend backends.Backend, shape shapes.Shape) *tensors.Tensor {
+	return tensorOf(backend, shape, func([]float32) {})
+}
+
+// tensorOf returns a tensor with what fill writes over zeros.
+func tensorOf(backend backends.Backend, shape shapes.Shape, fill func(flat []float32)) *tensors.Tensor {
+	if backend != nil && backend.HasSharedBuffers() {
+		if buffer, flat, err := backend.NewSharedBuffer(0, shape); err == nil {
+			fill(flat.([]float32))
+			if t, err := tensors.FromBuffer(backend, buffer); err == nil {
+				return t
+			}
+		}
+	}
+	t := tensors.FromShape(shape)
+	tensors.MustMutableFlatData(t, fill)
+	return t
 }
 
 // At returns the params with another rate.
