@@ -107,7 +107,7 @@ var importMap = map[string]string{
 	"model/verdict":              "",
 	"model/whole":                "model/host",
 	"model/folder":               "model/host model/whole",
-	"model/learn/train":          "model/host model/paper/ae model/data model/compute model/compute/gpu model/format/checkpoint model/folder model/measure/metric model/learn/evaluate model/verdict",
+	"model/learn/train":          "model/host model/paper/ae model/paper/layer model/data model/compute model/compute/gpu model/format/checkpoint model/folder model/measure/metric model/learn/evaluate model/verdict",
 	"model/bench":                "model/host model/paper/ae model/data model/compute model/compute/cpu model/play model/learn/train",
 	"model/play":                 "model/folder model/adopt model/format/exif model/learn/evaluate model/paper/ae model/data model/compute model/format/checkpoint model/format/weights model/measure/metric model/shipped model/whole",
 	"model/shipped":              "model/folder model/whole",

@@ -3,9 +3,11 @@ package train
 import (
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/gomlx/gomlx/backends"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
@@ -61,17 +63,29 @@ func (o adamW) learned(scope *context.Context) []*context.Variable {
 	return vars
 }
 
-// moments returns the two moments of one variable, created as zeros if they do not exist.
-func (o adamW) moments(store *context.Context, v *context.Variable) (first, second *context.Variable) {
-	name := strings.TrimPrefix(v.ScopeAndName(), context.ScopeSeparator)
-	name = strings.ReplaceAll(name, context.ScopeSeparator, ".")
-	variable := func(kind string) *context.Variable {
-		if known := store.In(kind).GetVariable(name); known != nil {
-			return known
-		}
-		return store.In(kind).VariableWithValue(name, layer.ZeroTensor(o.backend, v.Shape())).SetTrainable(false)
+// prepare creates the two moments of variables as zeros.
+func (o adamW) prepare(store *context.Context, vars []*context.Variable) {
+	kinds := []string{"m", "v"}
+	values := make([]*tensors.Tensor, len(kinds)*len(vars))
+	var zeroing sync.WaitGroup
+	for i := range values {
+		zeroing.Go(func() { values[i] = layer.ZeroTensor(o.backend, vars[i/len(kinds)].Shape()) })
 	}
-	return variable("m"), variable("v")
+	zeroing.Wait()
+	for i, value := range values {
+		store.In(kinds[i%len(kinds)]).VariableWithValue(nameOf(vars[i/len(kinds)]), value).SetTrainable(false)
+	}
+}
+
+// moments returns the two moments of one variable.
+func (o adamW) moments(store *context.Context, v *context.Variable) (first, second *context.Variable) {
+	return store.In("m").GetVariable(nameOf(v)), store.In("v").GetVariable(nameOf(v))
+}
+
+// nameOf returns the name of a variable's moments.
+func nameOf(v *context.Variable) string {
+	name := strings.TrimPrefix(v.ScopeAndName(), context.ScopeSeparator)
+	return strings.ReplaceAll(name, context.ScopeSeparator, ".")
 }
 
 // update applies one step of AdamW to every variable and returns the gradient's global norm before clipping.

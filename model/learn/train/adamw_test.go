@@ -43,7 +43,7 @@ func followsAdamW(t *testing.T, decays bool, change func(*model.Config)) {
 		}
 	}
 	vars := adam.learned(store.In("model"))
-	adam.moments(store.In("optimizer"), v)
+	adam.prepare(store.In("optimizer"), vars)
 	exec, err := context.NewExec(engine.Backend, store, func(_ *context.Context, of *Node) *Node {
 		g := of.Graph()
 		loss := ReduceAllSum(Mul(v.ValueGraph(g), Const(g, []float32{3, -4, 0.5})))

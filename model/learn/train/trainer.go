@@ -55,9 +55,7 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	}
 	t.players = playersOf(net, t.scope, cfg, t.backend)
 	for _, p := range t.players {
-		for _, v := range p.vars {
-			p.moments(t.optimizer, v)
-		}
+		p.prepare(t.optimizer, p.vars)
 	}
 	if t.steps, err = context.NewExec(engine.Backend, store, t.callGraph); err != nil {
 		return nil, fmt.Errorf("preparing the training steps: %w", err)

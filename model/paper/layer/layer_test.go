@@ -110,6 +110,15 @@ func TestInitialStreams(t *testing.T) {
 	if got := Plain("pinned", Uniform(1), 3).Initial(7); !slices.Equal(got, want) {
 		t.Errorf("the stream of seed 7 is %v, want %v", got, want)
 	}
+	// Elements are drawn in PyTorch's order, whatever the layout here.
+	for _, p := range []Param{Linear("l", 4, 3)[0], LinearOfImage("i", 2, 3, 4, 5)[0], Conv("c", 2, 3, 4), ConvTranspose("t", 2, 3), Canvas("v", 2, 3, 4)} {
+		if slices.Equal(p.Torch, p.Shape) {
+			t.Fatalf("%s has the same layout in PyTorch and here", p.Name)
+		}
+		if got, want := p.ToTorch(p.Initial(7)), Plain(p.Name, p.Draw, p.Torch...).Initial(7); !slices.Equal(got, want) {
+			t.Errorf("%s is drawn in another order than PyTorch's: %v, want %v", p.Name, got[:3], want[:3])
+		}
+	}
 }
 
 func TestLeakyReLU(t *testing.T) {
