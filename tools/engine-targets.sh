@@ -85,7 +85,7 @@ echo "$(date +%F), $(sed -n 's/^model name[ \t]*: //p' /proc/cpuinfo | head -n 1
 echo
 echo "| | measured | target |"
 echo "|---|--:|--:|"
-row() { echo "| $1 | $2 | $3 |"; }
+row() { echo "| $1 | $2 |${3:+ $3} |"; }
 row "\`paper\`, batch 16, float32: share of the limit in registers, counting a convolution's definition" "$(of float32-peak '%.0f%%')" "75%"
 row "\`paper\`, batch 16: bf16 / float32" "$(of paper-gain %.2f)" "1.4; with AMX 3.5"
 row "\`small\`, batch 32: bf16 / float32" "$(of small-gain %.2f)" "with AMX 2"
