@@ -58,7 +58,8 @@ type Model interface {
 	Learner
 	// Parameters returns the number of learned parameters: all, and those of encoder and decoder.
 	Parameters() (all, networks int)
-	// Init creates every variable in scope for graphs of an engine, drawn on the host from the configuration's seed, so they are the same on every engine.
+	// Init creates every variable in scope, drawn on the host from the configuration's seed, so they are the same on every engine: in the memory of the engine
+	// that computes with them, if it shares the host's, or anywhere if engine is nil.
 	Init(scope *context.Context, engine backends.Backend) error
 	// Export copies the variables out under PyTorch's names and layouts. Import is its inverse; it checks every shape and changes
 	// nothing unless all match. Frozen tensors are constants of the graphs above, so build those after Init or Import.
