@@ -7,7 +7,7 @@
 # 5 rounds and 3 seconds for each measurement by default, about two minutes per round. program is tools/onednn/convolutions.cpp, compiled;
 # without it, the comparison with oneDNN is left out. Nothing else should run meanwhile. PROGRAM= names a slotscope binary to measure
 # instead of this version.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rounds=5 seconds=3 onednn=
 usage() { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -23,12 +23,17 @@ done
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+trap 'cat "$folder/errors" >&2; echo "line $LINENO: a measurement failed" >&2' ERR
+touch "$folder/errors"
 slotscope=${PROGRAM:-$folder/slotscope}
-[ -n "${PROGRAM:-}" ] || go build -o "$slotscope" .
+if [ -n "${PROGRAM:-}" ]; then version=$("$slotscope" version); else
+	version=$(git describe --always --dirty)
+	go build -o "$slotscope" .
+fi
 
 # take NAME VALUE adds a value to a series.
 take() {
-	[ -n "$2" ] || { cat "$folder/errors" >&2; echo "no value for $1" >&2; exit 1; }
+	[ -n "$2" ] || { echo "no value for $1" >&2; return 1; }
 	echo "$2" >>"$folder/$1"
 }
 divide() { awk -v a="$1" -v b="$2" 'BEGIN { if (a > 0 && b > 0) print a / b }'; }
@@ -81,7 +86,7 @@ for round in $(seq "$rounds"); do
 	take decode-limit "$(divide "$ms" "$limit")"
 done
 
-echo "$(date +%F), $(sed -n 's/^model name[ \t]*: //p' /proc/cpuinfo | head -n 1), $(nproc) threads, version $(git describe --always --dirty), $rounds rounds"
+echo "$(date +%F), $(sed -n 's/^model name[ \t]*: //p' /proc/cpuinfo | head -n 1), $(nproc) threads, version $version, $rounds rounds"
 echo
 echo "| | measured | target |"
 echo "|---|--:|--:|"

@@ -57,9 +57,9 @@ func newProbe(n *net, info data.Info) (p *probe, err error) {
 	p.params = append(p.params, layer.Linear("fc1", in*h*w, probeHidden)...)
 	p.params = append(p.params, layer.Linear("fc2", probeHidden, p.total)...)
 	for _, q := range p.params {
-		p.scope.VariableWithValue(q.Name, tensors.FromFlatDataAndDimensions(q.Initial(forProbe), q.Shape...))
+		p.scope.VariableWithValue(q.Name, q.Tensor(n.engine.Backend, forProbe))
 		for _, kind := range moments {
-			p.scope.In(kind).VariableWithValue(q.Name, tensors.FromShape(shapes.Make(dtypes.Float32, q.Shape...))).SetTrainable(false)
+			p.scope.In(kind).VariableWithValue(q.Name, layer.ZeroTensor(n.engine.Backend, shapes.Make(dtypes.Float32, q.Shape...))).SetTrainable(false)
 		}
 	}
 	if p.step, err = store.NewExec(n.engine.Backend, n.store, p.stepGraph); err != nil {

@@ -77,7 +77,7 @@ func (o adamW) prepare(store *context.Context, vars []*context.Variable) {
 	}
 }
 
-// moments returns the two moments of one variable.
+// moments returns the two moments of one variable, which prepare created.
 func (o adamW) moments(store *context.Context, v *context.Variable) (first, second *context.Variable) {
 	return store.In("m").GetVariable(nameOf(v)), store.In("v").GetVariable(nameOf(v))
 }

@@ -348,7 +348,7 @@ func TestUnitSymbols(t *testing.T) {
 func initialised(h HRR, seed int64) *context.Context {
 	scope := context.New()
 	for _, p := range h.Params() {
-		scope.VariableWithValue(p.Name, tensors.FromFlatDataAndDimensions(p.Initial(seed), p.Shape...))
+		scope.VariableWithValue(p.Name, p.Tensor(nil, seed))
 	}
 	return scope
 }

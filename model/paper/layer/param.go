@@ -64,6 +64,7 @@ func transposed(data []float32, shape, perm []int) []float32 {
 	return out
 }
 
+// transpose copies data so that axis i of out is its axis perm[i].
 func transpose(out, data []float32, shape, perm []int) {
 	plan := move.PlanTranspose(4, shape, perm)
 	plan.Run(move.Bytes(out), move.Bytes(data), 0, plan.N)
@@ -97,12 +98,12 @@ func (p Param) Tensor(backend backends.Backend, seed int64) *tensors.Tensor {
 	return tensorOf(backend, shapes.Make(dtypes.Float32, p.Shape...), func(flat []float32) { p.fill(flat, seed) })
 }
 
-// ZeroTensor returns a tensor of zeros in the same way.
+// ZeroTensor returns a tensor of float32 zeros in the same way.
 func ZeroTensor(backend backends.Backend, shape shapes.Shape) *tensors.Tensor {
 	return tensorOf(backend, shape, func([]float32) {})
 }
 
-// tensorOf returns a tensor with what fill writes over zeros.
+// tensorOf returns a tensor of float32 with what fill writes over zeros.
 func tensorOf(backend backends.Backend, shape shapes.Shape, fill func(flat []float32)) *tensors.Tensor {
 	if backend != nil && backend.HasSharedBuffers() {
 		if buffer, flat, err := backend.NewSharedBuffer(0, shape); err == nil {
