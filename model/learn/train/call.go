@@ -7,11 +7,13 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/distributed"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/compute"
 	"slotscope/model/paper/ae"
+	"slotscope/model/paper/layer"
 )
 
 // Call holds the inputs of N gradient steps that the engine takes in one call. It can be prepared while another call runs.
@@ -36,15 +38,29 @@ type Outcome struct {
 // Hold passes the trainer a dataset on its device, bytes [N, H, W, C]; Gather then selects the images of a call.
 func (t *Trainer) Hold(images *tensors.Tensor) { t.held = images }
 
-// Load prepares a call of n steps on images, n × B × H × W × C bytes. Their transfer to the device has begun when it returns.
+// Load prepares a call of n steps on a copy of images, n × B × H × W × C bytes. Its transfer to the device has begun when it returns.
 func (t *Trainer) Load(first, n int, images []byte) (Call, error) {
 	batch := len(images) / n / t.imageSize()
-	return t.call(first, n, batch, tensors.FromFlatDataAndDimensions(images, n, batch, t.image.H, t.image.W, t.image.C))
+	return t.call(first, n, batch, copied(t, images, n, batch, t.image.H, t.image.W, t.image.C))
+}
+
+// input returns what fill writes over zeros as an input, which is where its engine reads it if one device computes that shares the host's memory.
+func input[T dtypes.Supported](t *Trainer, fill func(flat []T), dims ...int) *tensors.Tensor {
+	engine := t.backend
+	if t.spread != nil {
+		engine = nil
+	}
+	return layer.TensorOf(engine, shapes.Make(dtypes.FromGenericsType[T](), dims...), fill)
+}
+
+// copied returns a copy of flat as an input.
+func copied[T dtypes.Supported](t *Trainer, flat []T, dims ...int) *tensors.Tensor {
+	return input(t, func(to []T) { copy(to, flat) }, dims...)
 }
 
 // Gather prepares a call of n steps on images that the trainer holds; index has n × B indices.
 func (t *Trainer) Gather(first, n int, index []int32) (Call, error) {
-	return t.call(first, n, len(index)/n, tensors.FromFlatDataAndDimensions(index, n, len(index)/n))
+	return t.call(first, n, len(index)/n, copied(t, index, n, len(index)/n))
 }
 
 // call adds the steps' other inputs to the images: step numbers, each optimizer's coefficients and, if the model uses it, noise.
@@ -57,7 +73,7 @@ func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error
 			numbers = append(numbers, of[:]...)
 		}
 	}
-	c := Call{First: first, N: n, inputs: []*tensors.Tensor{images, tensors.FromFlatDataAndDimensions(numbers, n, len(numbers)/n)}}
+	c := Call{First: first, N: n, inputs: []*tensors.Tensor{images, copied(t, numbers, n, len(numbers)/n)}}
 	if each := t.net.Noise(); each > 0 {
 		c.inputs = append(c.inputs, t.noise(first, n, batch, each))
 	}
@@ -68,9 +84,6 @@ func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error
 		}
 		c.inputs, c.parts = nil, parts
 		return c, nil
-	}
-	if t.backend.HasSharedBuffers() {
-		return c, nil // the engine reads host memory
 	}
 	for _, in := range c.inputs {
 		if err := in.MaterializeOnDevice(t.backend, false, 0); err != nil {
@@ -209,12 +222,12 @@ func (t *Trainer) update(which int, loss, numbers *Node) *Node {
 // noise returns the random numbers of each step, [n, B, each]. They are drawn on the host from the run's seed and the step number, so they
 // are the same on every engine and in a resumed run.
 func (t *Trainer) noise(first, n, batch, each int) *tensors.Tensor {
-	data := make([]float32, n*batch*each)
-	for i := range n {
-		rng := rand.New(rand.NewPCG(uint64(t.cfg.Seed)^noiseStream, uint64(first+i)))
-		t.net.Draw(rng, data[i*batch*each:(i+1)*batch*each])
-	}
-	return tensors.FromFlatDataAndDimensions(data, n, batch, each)
+	return input(t, func(data []float32) {
+		for i := range n {
+			rng := rand.New(rand.NewPCG(uint64(t.cfg.Seed)^noiseStream, uint64(first+i)))
+			t.net.Draw(rng, data[i*batch*each:(i+1)*batch*each])
+		}
+	}, n, batch, each)
 }
 
 // noiseStream separates the noise from other draws with the run's seed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"slotscope/model"
@@ -131,12 +132,14 @@ func (s *session) prepare(first, n int) (f fed) {
 		f.Call, f.err = s.trainer.Gather(first, n, numbers)
 		return f
 	}
-	images, err := read(s.set, index)
-	if err != nil {
+	info := s.set.Info()
+	bytes := len(index) * info.H * info.W * info.C
+	s.images = slices.Grow(s.images[:0], bytes)[:bytes]
+	if err := s.set.Images(s.images, index); err != nil {
 		f.err = fmt.Errorf("reading the images of step %d: %w", first, err)
 		return f
 	}
-	f.Call, f.err = s.trainer.Load(first, n, images)
+	f.Call, f.err = s.trainer.Load(first, n, s.images)
 	return f
 }
 

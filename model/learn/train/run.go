@@ -86,7 +86,8 @@ type session struct {
 	points  *folder.Appender
 	sampler data.Sampler
 	feeding Feeding
-	copying bool // the dataset is being copied to the device
+	images  []byte // those of the call that is being prepared
+	copying bool   // the dataset is being copied to the device
 	usage   *metric.Usage
 	quick   quick
 	rate    rate

@@ -93,21 +93,22 @@ func (p Param) fill(out []float32, seed int64) {
 	transpose(out, torch, p.split, p.perm)
 }
 
-// Tensor returns Initial as a tensor for graphs of a backend, in a buffer of it if its buffers are host memory, which saves a copy. The backend may be nil.
+// Tensor returns Initial as a tensor for graphs of a backend.
 func (p Param) Tensor(backend backends.Backend, seed int64) *tensors.Tensor {
-	return tensorOf(backend, shapes.Make(dtypes.Float32, p.Shape...), func(flat []float32) { p.fill(flat, seed) })
+	return TensorOf(backend, shapes.Make(dtypes.Float32, p.Shape...), func(flat []float32) { p.fill(flat, seed) })
 }
 
-// ZeroTensor returns a tensor of float32 zeros in the same way.
+// ZeroTensor returns a tensor of float32 zeros for graphs of a backend.
 func ZeroTensor(backend backends.Backend, shape shapes.Shape) *tensors.Tensor {
-	return tensorOf(backend, shape, func([]float32) {})
+	return TensorOf(backend, shape, func([]float32) {})
 }
 
-// tensorOf returns a tensor of float32 with what fill writes over zeros.
-func tensorOf(backend backends.Backend, shape shapes.Shape, fill func(flat []float32)) *tensors.Tensor {
+// TensorOf returns a tensor with what fill writes over zeros, in a buffer of the backend if its buffers are host memory, which saves a copy. T is the Go type of
+// the shape's data type. The backend may be nil.
+func TensorOf[T dtypes.Supported](backend backends.Backend, shape shapes.Shape, fill func(flat []T)) *tensors.Tensor {
 	if backend != nil && backend.HasSharedBuffers() {
 		if buffer, flat, err := backend.NewSharedBuffer(0, shape); err == nil {
-			fill(flat.([]float32))
+			fill(flat.([]T))
 			if t, err := tensors.FromBuffer(backend, buffer); err == nil {
 				return t
 			}
