@@ -453,13 +453,27 @@ func (g *generator) array(slot int) vector {
 	if g.halves(slot) {
 		kind, bytes = inHalves, 2
 	}
-	if s := g.p.slots[slot]; g.p.c.summed > 0 && g.column == 0 && (s.kind == C.IN_MEMORY || s.kind == C.IN_HALVES) && int(s.index) < len(g.p.spec.Inputs) {
+	if g.fetches(slot) {
 		g.prefetch(prefetcht0, kind, base, ahead)
 	}
 	if slices.ContainsFunc(g.p.loads, func(l C.loading) bool { return int(l.slot) == slot && l.once == 1 }) {
 		kind = inRow
 	}
 	return vector{kind: kind, n: base, at: bytes * g.lanes * g.column}
+}
+
+// fetches reports whether to fetch what will be read of a slot: of inputs in memory that are summed, or that code reads between functions that are interpreted, if
+// nothing reads it before, since the processor does not recognize a stream that is interrupted after each block.
+func (g *generator) fetches(slot int) bool {
+	s := g.p.slots[slot]
+	if s.kind != C.IN_MEMORY && s.kind != C.IN_HALVES || int(s.index) >= len(g.p.spec.Inputs) {
+		return false
+	}
+	if g.p.c.summed > 0 {
+		return g.column == 0
+	}
+	interrupted := slices.ContainsFunc(g.p.code, func(c C.instruction) bool { return !translatable(Op(c.op)) })
+	return interrupted && !slices.ContainsFunc(g.p.code[:g.now], func(c C.instruction) bool { return reads(&c, slot) })
 }
 
 // save stores the value of a register. Results that are not computed in place are often not in a cache.
