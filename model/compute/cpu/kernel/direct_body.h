@@ -391,11 +391,14 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 		int64_t image = ((i - e->i0) * (e->l1 - e->l0) - e->l0) * pitch + w->first;
 		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
 			for (int64_t x = 0; x < w->w; x += GROUP) {
+				int64_t *row = t.row + t.groups * GROUP, at = i * q->obatch + l * w->oline + x * w->ocolumn;
 				t.group[t.groups] = image + l * w->line + x * w->column;
-				for (int64_t k = 0; k < GROUP; k++) {
-					int in = x + k < w->w;
-					t.row[t.groups * GROUP + k] = in ? i * q->obatch + l * w->oline + (x + k) * w->ocolumn : -1;
-					t.whole &= in;
+				for (int64_t k = 0; k < GROUP; k++)
+					row[k] = at + k * w->ocolumn;
+				if (x + GROUP > w->w) {
+					t.whole = 0;
+					for (int64_t k = w->w - x; k < GROUP; k++)
+						row[k] = -1;
 				}
 				if (++t.groups == GROUPS)
 					ISA(window_tile)(q, w, &t, cols, room, b, c);
