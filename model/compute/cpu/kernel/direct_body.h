@@ -327,7 +327,7 @@ static inline int ISA(in_lines)(const windowed *q, const window *w)
 
 #if defined(SET_AVX2)
 // The same for two LINEs of rows, whose sums need the 32 registers of AVX-512. Row i is at a + i * ar, and stored at c + i * apart.
-__attribute__((target("avx512f,avx512vl,avx2,fma"))) static void avx2_line_16(const run *r, int64_t runs, const float *a, int64_t ar, const float *b,
+__attribute__((target("avx512f,avx512vl,avx2,fma,prfchw"))) static void avx2_line_16(const run *r, int64_t runs, const float *a, int64_t ar, const float *b,
 	int64_t bk, float *c, int64_t apart)
 {
 	__m256 acc[4][4];

@@ -29,7 +29,7 @@ static void ISA(store_rounded)(const float *x, const float *y, int64_t n, half *
 }
 
 #if defined(SET_AVX512)
-#define BF16_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512bf16")))
+#define BF16_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prfchw,avx512bf16")))
 
 // Stores the processor's conversion of a vector, which treats denormals as zero.
 BF16_TARGET static inline void convert_half(half *to, __m512 x) { _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh(x)); }
