@@ -132,10 +132,8 @@ func (s *session) prepare(first, n int) (f fed) {
 		f.Call, f.err = s.trainer.Gather(first, n, numbers)
 		return f
 	}
-	info := s.set.Info()
-	bytes := len(index) * info.H * info.W * info.C
-	s.images = slices.Grow(s.images[:0], bytes)[:bytes]
-	if err := s.set.Images(s.images, index); err != nil {
+	var err error
+	if s.images, err = readInto(s.images, s.set, index); err != nil {
 		f.err = fmt.Errorf("reading the images of step %d: %w", first, err)
 		return f
 	}
@@ -164,8 +162,12 @@ func (s *session) due(step int) bool {
 }
 
 // read returns images by index.
-func read(set data.Set, index []int) ([]byte, error) {
+func read(set data.Set, index []int) ([]byte, error) { return readInto(nil, set, index) }
+
+// readInto returns images by index, in the memory of images that are no longer needed if it is large enough.
+func readInto(images []byte, set data.Set, index []int) ([]byte, error) {
 	info := set.Info()
-	images := make([]byte, len(index)*info.H*info.W*info.C)
+	bytes := len(index) * info.H * info.W * info.C
+	images = slices.Grow(images[:0], bytes)[:bytes]
 	return images, set.Images(images, index)
 }

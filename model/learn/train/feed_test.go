@@ -310,7 +310,9 @@ func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 			trainer.Hold(images)
 			c, err = trainer.Gather(1, 2, index)
 		} else {
-			c, err = trainer.Load(1, 2, bytes)
+			images := slices.Clone(bytes)
+			c, err = trainer.Load(1, 2, images)
+			clear(images) // the call has a copy
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -462,8 +462,8 @@ func (g *generator) array(slot int) vector {
 	return vector{kind: kind, n: base, at: bytes * g.lanes * g.column}
 }
 
-// fetches reports whether to fetch what will be read of a slot: of inputs in memory that are summed, or that code reads between functions that are interpreted, if
-// nothing reads it before, since the processor does not recognize a stream that is interrupted after each block.
+// fetches reports whether to fetch ahead what is read of a slot: of inputs in memory that are summed, and of those that this stretch is the first to read in a
+// program with interpreted stretches.
 func (g *generator) fetches(slot int) bool {
 	s := g.p.slots[slot]
 	if s.kind != C.IN_MEMORY && s.kind != C.IN_HALVES || int(s.index) >= len(g.p.spec.Inputs) {
