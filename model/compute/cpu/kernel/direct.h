@@ -237,8 +237,10 @@ int64_t minimal_floats(const minimal *q, const extent *e);
 void convolve_minimal(const minimal *q, const minimal_class *w, const extent *e, const float *planes, const float *b, float *y, float *sums);
 
 // pack_minimal packs panel p of a class's kernel for each point, of its rows from lo to hi, which are channels of pairs of taps and even numbers if the panel
-// consists of pairs; room holds 4 * FACTOR_K * tile_cols() floats.
-void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, int64_t lo, int64_t hi, float *room);
+// consists of pairs; room holds 4 * FACTOR_K * tile_cols() floats. A streamed panel, whose parts begin with lines of the caches, is written to memory past the
+// caches where vectors are as long as their lines.
+void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, int64_t lo, int64_t hi, int64_t streamed,
+	float *room);
 
 // convolve_few computes panel p of a class for a part of at most TALL of the extent's tiles, in pairs of outputs, from planes and from a kernel b in place.
 // sums holds few_floats.

@@ -430,7 +430,7 @@ func (t *minimalTask) do(lo, hi int) {
 		case t.first:
 			part, panel, class := i%t.parts, i/t.parts%t.panels, i/(t.parts*t.panels)
 			v := &t.classes[class]
-			t.pack(class, panel, t.row(part), t.row(part+1), t.packed.data[int(v.b)+panel*int(v.panel):])
+			t.pack(class, panel, t.row(part), t.row(part+1), t.packed.data[int(v.b)+panel*int(v.panel):], true)
 		default:
 			t.unit(i)
 		}
@@ -484,7 +484,7 @@ func (t *minimalTask) columns(class, part, lo, hi int) {
 	}
 	room := t.pool.scratch.get((hi - lo) * int(v.panel))
 	for p := lo; p < hi; p++ {
-		t.pack(class, p, 0, t.rows(), room.data[(p-lo)*int(v.panel):])
+		t.pack(class, p, 0, t.rows(), room.data[(p-lo)*int(v.panel):], false)
 	}
 	e.w1, e.p0, e.p1 = 1, C.int64_t(lo), C.int64_t(hi)
 	v.b = -C.int64_t(lo) * v.panel
@@ -500,10 +500,11 @@ func (t *minimalTask) row(part int) int {
 	return t.rows() * part / t.parts / packRows * packRows
 }
 
-// pack packs rows [lo, hi) of a panel of a class's kernel.
-func (t *minimalTask) pack(class, panel, lo, hi int, to []float32) {
+// pack packs rows [lo, hi) of a panel of a class's kernel. It streams a panel that all threads read: a line that several cores
+// have in their caches takes longer to be written than to go past them, if those cores share no cache.
+func (t *minimalTask) pack(class, panel, lo, hi int, to []float32, stream bool) {
 	room := t.pool.scratch.get(4 * C.FACTOR_K * int(C.tile_cols()))
 	C.pack_minimal(&t.q, &t.classes[class], &t.kernels[class].c, floats(t.kernel), floats(to), C.int64_t(panel), C.int64_t(lo), C.int64_t(hi),
-		floats(room.data))
+		bit(stream), floats(room.data))
 	t.pool.scratch.put(room)
 }

@@ -448,8 +448,14 @@ static inline void ISA(read_taps)(const float *const *taps, int64_t at, vf *g)
 		g[j] = *(const vf *)(taps[j] + at);
 }
 
+// Stores a vector of packed factors in the caches, or past them.
+#define KEPT(to, v) *(__typeof__(v) *)(to) = v
+#if defined(SET_AVX512)
+#define STREAMED(to, v) _mm512_stream_ps(to, (__m512)(v))
+#endif
+
 // Writes the factors of n rows of taps, which are step floats apart, to panels that are all floats apart.
-#define WRITE_FACTORS(name, points, FACTORS_FROM)                                                        \
+#define WRITE_FACTORS(name, points, FACTORS_FROM, STORE)                                                 \
 	static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all) \
 	{                                                                                                \
 		for (int64_t k = 0; k < n; k++)                                                          \
@@ -458,14 +464,18 @@ static inline void ISA(read_taps)(const float *const *taps, int64_t at, vf *g)
 				ISA(read_taps)(taps, k * step + i, g);                                   \
 				ISA(FACTORS_FROM)(g, f);                                                 \
 				UNROLL for (int u = 0; u < points; u++)                                  \
-					*(vf *)(to + u * all) = f[u];                                    \
+					STORE(to + u * all, f[u]);                                       \
 			}                                                                                \
 	}
-WRITE_FACTORS(float_factors, POINTS, factors_of)
-WRITE_FACTORS(quad_factors, QUAD_POINTS, quad_factors_of)
+WRITE_FACTORS(float_factors, POINTS, factors_of, KEPT)
+WRITE_FACTORS(quad_factors, QUAD_POINTS, quad_factors_of, KEPT)
+#if defined(SET_AVX512)
+WRITE_FACTORS(streamed_factors, POINTS, factors_of, STREAMED)
+WRITE_FACTORS(streamed_quad_factors, QUAD_POINTS, quad_factors_of, STREAMED)
+#endif
 
 // The same as pairs of rows.
-#define HALF_FACTORS(TARGET, name, points, FACTORS_FROM, PAIR)                                                  \
+#define HALF_FACTORS(TARGET, name, points, FACTORS_FROM, PAIR, STORE)                                           \
 	TARGET static void ISA(name)(const float *const *taps, int64_t step, int64_t n, float *to, int64_t all) \
 	{                                                                                                       \
 		for (int64_t k = 0; k < n; k += 2)                                                              \
@@ -476,24 +486,30 @@ WRITE_FACTORS(quad_factors, QUAD_POINTS, quad_factors_of)
 				ISA(read_taps)(taps, (k + 1) * step + i, g);                                    \
 				ISA(FACTORS_FROM)(g, h);                                                        \
 				UNROLL for (int u = 0; u < points; u++)                                         \
-					*(vu *)(to + u * all) = PAIR(f[u], h[u]);                               \
+					STORE(to + u * all, PAIR(f[u], h[u]));                                  \
 			}                                                                                       \
 	}
-HALF_FACTORS(, half_factors, POINTS, factors_of, ISA(paired_values))
-HALF_FACTORS(, half_quad_factors, QUAD_POINTS, quad_factors_of, ISA(paired_values))
+HALF_FACTORS(, half_factors, POINTS, factors_of, ISA(paired_values), KEPT)
+HALF_FACTORS(, half_quad_factors, QUAD_POINTS, quad_factors_of, ISA(paired_values), KEPT)
 #if defined(SET_AVX512)
-HALF_FACTORS(BF16_TARGET, vdp_factors, POINTS, factors_of, vdp_paired_values)
-HALF_FACTORS(BF16_TARGET, vdp_quad_factors, QUAD_POINTS, quad_factors_of, vdp_paired_values)
+HALF_FACTORS(BF16_TARGET, vdp_factors, POINTS, factors_of, vdp_paired_values, KEPT)
+HALF_FACTORS(BF16_TARGET, vdp_quad_factors, QUAD_POINTS, quad_factors_of, vdp_paired_values, KEPT)
+HALF_FACTORS(BF16_TARGET, vdp_streamed_factors, POINTS, factors_of, vdp_paired_values, STREAMED)
+HALF_FACTORS(BF16_TARGET, vdp_streamed_quad_factors, QUAD_POINTS, quad_factors_of, vdp_paired_values, STREAMED)
 #endif
 
 typedef void (*ISA(write_factors))(const float *const *, int64_t, int64_t, float *, int64_t);
 
-static ISA(write_factors) ISA(factors_for)(const minimal *q)
+static ISA(write_factors) ISA(factors_for)(const minimal *q, int64_t streamed)
 {
 	int quads = q->tile == 4;
 #if defined(SET_AVX512)
+	if (q->half == HALF_AVX512 && streamed)
+		return quads ? ISA(vdp_streamed_quad_factors) : ISA(vdp_streamed_factors);
 	if (q->half == HALF_AVX512)
 		return quads ? ISA(vdp_quad_factors) : ISA(vdp_factors);
+	if (!q->half && streamed)
+		return quads ? ISA(streamed_quad_factors) : ISA(streamed_factors);
 #endif
 	if (q->half)
 		return quads ? ISA(half_quad_factors) : ISA(half_factors);
@@ -502,10 +518,10 @@ static ISA(write_factors) ISA(factors_for)(const minimal *q)
 
 // Packs rows [lo, hi) of a panel of the factors of each point, a block of channels of a pair of taps at a time. Taps that are not in place are packed in room first.
 static void ISA(pack_minimal)(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, int64_t lo, int64_t hi,
-	float *room)
+	int64_t streamed, float *room)
 {
 	int64_t c = q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS, xtaps = 2 * q->xpairs, kc;
-	ISA(write_factors) write = ISA(factors_for)(q);
+	ISA(write_factors) write = ISA(factors_for)(q, streamed);
 	for (int64_t row = lo; row < hi; row += kc) {
 		int64_t t = row / c, k = row % c, end = hi < (t + 1) * c ? hi : (t + 1) * c;
 		kc = end - row < FACTOR_K ? end - row : FACTOR_K;
@@ -518,6 +534,10 @@ static void ISA(pack_minimal)(const minimal *q, const minimal_class *w, const pr
 		}
 		write(taps, q->kstep ? q->kstep : COLS, kc, to + row / UNIT(q) * COLS, q->apart);
 	}
+#if defined(SET_AVX512)
+	if (streamed)
+		_mm_sfence();
+#endif
 }
 
 // ---- few tiles ----
@@ -930,6 +950,8 @@ static void ISA(add_copies)(float *y, const float *copies, int64_t n, int64_t si
 #undef MINIMAL_HALVES
 #undef MINIMAL_VDPS
 #undef BOTH
+#undef KEPT
+#undef STREAMED
 #undef WRITE_FACTORS
 #undef HALF_FACTORS
 #undef TAPS_1

@@ -51,7 +51,7 @@ typedef struct {
 	void (*stage_planes)(const minimal *, const extent *, int64_t, int64_t, const float *, float *, float *);
 	void (*convolve_minimal)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *, float *);
 	void (*convolve_few)(const minimal *, const minimal_class *, const extent *, const float *, const float *, float *, int64_t, float *);
-	void (*pack_minimal)(const minimal *, const minimal_class *, const product *, const float *, float *, int64_t, int64_t, int64_t, float *);
+	void (*pack_minimal)(const minimal *, const minimal_class *, const product *, const float *, float *, int64_t, int64_t, int64_t, int64_t, float *);
 	int64_t (*gradient_floats)(const minimal_gradient *, const gradient_part *);
 	void (*minimal_correlate)(const minimal_gradient *, const gradient_part *, const float *, const float *, float *, float *);
 	void (*add_copies)(float *, const float *, int64_t, int64_t, int64_t, int64_t);
@@ -218,9 +218,10 @@ void convolve_few(const minimal *q, const minimal_class *w, const extent *e, con
 	set->convolve_few(q, w, e, planes, b, y, p, sums);
 }
 
-void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, int64_t lo, int64_t hi, float *room)
+void pack_minimal(const minimal *q, const minimal_class *w, const product *kernel, const float *b, float *to, int64_t p, int64_t lo, int64_t hi, int64_t streamed,
+	float *room)
 {
-	set->pack_minimal(q, w, kernel, b, to, p, lo, hi, room);
+	set->pack_minimal(q, w, kernel, b, to, p, lo, hi, streamed, room);
 }
 
 int64_t gradient_floats(const minimal_gradient *q, const gradient_part *p) { return set->gradient_floats(q, p); }

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -25,30 +26,29 @@ func newScratch(n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(Memory(4*floats, 64)))), floats)
 }
 
-// get lends n floats: the smallest free piece that is large enough, or else new memory that replaces the largest free one.
+// get lends n floats: the free piece that was returned last and is large enough, since its lines are likely to be in a cache, or else new memory that
+// replaces the largest free one.
 func (s *scratches) get(n int) *scratch {
 	s.Lock()
 	defer s.Unlock()
-	best, largest := -1, -1
+	last, largest := -1, -1
 	for i, f := range s.free {
-		if cap(f.data) >= n && (best < 0 || cap(f.data) < cap(s.free[best].data)) {
-			best = i
+		if cap(f.data) >= n {
+			last = i
 		}
 		if largest < 0 || cap(f.data) > cap(s.free[largest].data) {
 			largest = i
 		}
 	}
-	if best < 0 && largest < 0 {
+	if last < 0 && largest < 0 {
 		return &scratch{newScratch(n)[:n]}
 	}
-	if best < 0 {
-		best = largest
-		s.free[best].data = newScratch(n)
+	if last < 0 {
+		last = largest
+		s.free[last].data = newScratch(n)
 	}
-	f := s.free[best]
-	last := len(s.free) - 1
-	s.free[best] = s.free[last]
-	s.free = s.free[:last]
+	f := s.free[last]
+	s.free = slices.Delete(s.free, last, last+1)
 	f.data = f.data[:n]
 	return f
 }
