@@ -47,9 +47,11 @@ field() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
 train() { "$slotscope" bench train --engine cpu --preset "$1" --batch "$2" --precision "$3" --seconds "$seconds" --json "${@:4}" 2>>"$folder/errors" | field images_per_second; }
 
 # profile NAME PRECISION takes, of a profile of paper, multiplications and additions by definition as a share of the limit in registers,
-# the threads' idle share and the time of the first call.
+# the threads' idle share, the time of the first call and that to write a line that two threads have read.
 profile() {
 	"$slotscope" bench train --engine cpu --preset paper --batch 16 --precision "$2" --seconds "$seconds" --profile 1 >"$folder/profile" 2>>"$folder/errors"
+	shared=$(sed -n 's/^64 bytes .* written in \([0-9.]*\) ns.*/\1/p' "$folder/profile") # nothing with one thread
+	take shared "${shared:-0}"
 	take "$1-first" "$(sed -n 's/.*first call \([0-9]*\) ms.*/\1/p' "$folder/profile")"
 	take "$1-idle" "$(sed -n 's/.*(\([0-9]*\)% of them busy).*/\1/p' "$folder/profile" | awk '{ print 100 - $1 }')"
 	take "$1-peak" "$(awk '/ executions, each / { wall = $4; for (i = 1; i < NF; i++) if ($i == "on") threads = $(i + 1) }
@@ -102,6 +104,7 @@ for precision in float32 bf16; do
 	row "efficiency of 8 simulated threads, \`paper\` in $precision" "$(of $precision-8 %.2f)" "0.85"
 	row "efficiency of 16 simulated threads, \`paper\` in $precision" "$(of $precision-16 %.2f)" "0.85"
 done
+row "writing 64 bytes that two threads have read, ns" "$(of shared %.1f)" ""
 row "first step of \`paper\` in float32, ms" "$(of float32-first %.0f)" "300"
 row "first step of \`paper\` in bf16, ms" "$(of bf16-first %.0f)" "300"
 for setting in "paper 16" "small 32" "tiny 64"; do

@@ -42,6 +42,9 @@ func Measure(engine backends.Backend) (stop func() Report, ok bool) {
 		p.Stop()
 		r := p.Report()
 		r.Roof.FLOPs, r.Roof.Bytes = kernel.MeasureRoof(min(r.Threads, kernel.Cores()))
+		if r.Threads > 1 {
+			r.Roof.Shared = kernel.MeasureShared()
+		}
 		return r
 	}, true
 }

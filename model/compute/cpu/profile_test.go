@@ -44,12 +44,12 @@ func TestProfile(t *testing.T) {
 	for i := range r.Kinds { // 20 ns per byte: 0.05 GB/s, half of the limit below
 		r.Kinds[i].Busy = time.Duration(2*r.Kinds[i].Bytes) * 10
 	}
-	r.Roof = Roof{FLOPs: 1e12, Bytes: 1e8}
+	r.Roof = Roof{FLOPs: 1e12, Bytes: 1e8, Shared: 8.75}
 	var text strings.Builder
 	if err := r.Write(&text, 2); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"3 executions", "matrix product", "GFLOP/s", "1000.0 GFLOP/s in registers, 0.1 GB/s of memory", "50%      1 matrix product", "[200×300] [300×400] → [200×400]: DotGeneral"} {
+	for _, part := range []string{"3 executions", "matrix product", "GFLOP/s", "1000.0 GFLOP/s in registers, 0.1 GB/s of memory", "written in 8.8 ns", "50%      1 matrix product", "[200×300] [300×400] → [200×400]: DotGeneral"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the report lacks %q:\n%s", part, text.String())
 		}

@@ -28,6 +28,8 @@ type StepTime struct {
 type Roof struct {
 	FLOPs float64 `json:"flops_per_second"` // additions and multiplications in registers, with the widest vectors
 	Bytes float64 `json:"bytes_per_second"` // bytes read and written, for arrays larger than the caches
+	// nanoseconds to write 64 bytes that two threads have read, or 0 with one thread: several times as many if their cores have no common cache
+	Shared float64 `json:"shared_line_ns"`
 }
 
 // Report has the sums of a profile.
@@ -47,6 +49,9 @@ func (r Report) Write(to io.Writer, steps int) error {
 	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of computing on %d threads (%.0f%% of them busy)\n",
 		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
 	fmt.Fprintf(to, "limits per thread with %d threads running: %.1f GFLOP/s in registers, %.1f GB/s of memory\n", r.Threads, r.Roof.FLOPs/1e9, r.Roof.Bytes/1e9)
+	if r.Roof.Shared > 0 {
+		fmt.Fprintf(to, "64 bytes that two threads have read are written in %.1f ns; cores without a common cache take several times as long as others.\n", r.Roof.Shared)
+	}
 	fmt.Fprintln(to, "GFLOP/s count the operations of a convolution's definition; minimal filtering computes 9/16 or 25/64 of them, so it can exceed 100% of peak.")
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "thread ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tof peak\tGB/s\tof memory\tcalls\t")

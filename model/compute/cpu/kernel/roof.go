@@ -13,7 +13,9 @@ import "C"
 
 import (
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +23,9 @@ const (
 	roofRounds = 1 << 20
 	roofFloats = 1 << 25 // of all threads together, read and written: 256 MiB, more than L3 caches hold
 	roofTries  = 5
+
+	sharedFloats = 1 << 15 // 128 KiB, read and written by each of two threads: less than L2 caches hold
+	sharedTries  = 25
 )
 
 // MeasureRoof measures the maximum of one thread while that many threads do the same, per second of its processor time: additions and
@@ -47,6 +52,43 @@ func MeasureRoof(threads int) (flops, bytes float64) {
 		}))
 	}
 	return flops, bytes
+}
+
+// MeasureShared measures how many nanoseconds a thread takes to write 64 bytes that it and another thread have read. Whether their cores share a cache
+// changes it several times over. It is the median of several tries, or 0 if there is only one core.
+func MeasureShared() float64 {
+	if cores < 2 {
+		return 0
+	}
+	shared := make([]float32, sharedFloats)
+	var turn atomic.Int64 // how often the other thread was asked to read and has read
+	var other sync.WaitGroup
+	other.Go(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		own := make([]float32, sharedFloats)
+		for i := range int64(sharedTries) {
+			for turn.Load() != 2*i+1 {
+			}
+			roofCopy(shared, own)
+			turn.Store(2*i + 2)
+		}
+	})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	own, times := make([]float32, sharedFloats), make([]time.Duration, sharedTries)
+	for i := range times {
+		turn.Store(int64(2*i + 1))
+		for turn.Load() != int64(2*i+2) {
+		}
+		roofCopy(shared, own)
+		began := time.Now()
+		roofCopy(own, shared)
+		times[i] = time.Since(began)
+	}
+	other.Wait()
+	slices.Sort(times)
+	return float64(times[sharedTries/2].Nanoseconds()) / (4 * sharedFloats / 64)
 }
 
 // together runs f on threads that start at the same time, and returns the mean of their results per second of processor time.

@@ -25,3 +25,12 @@ func TestRoof(t *testing.T) {
 		t.Errorf("%g operations and %g bytes per second", flops, bytes)
 	}
 }
+
+func TestShared(t *testing.T) {
+	switch ns := MeasureShared(); {
+	case cores > 1 && !(ns > 0):
+		t.Errorf("64 bytes are written in %g ns", ns)
+	case cores == 1 && ns != 0:
+		t.Errorf("%g ns with one core, want 0", ns)
+	}
+}
