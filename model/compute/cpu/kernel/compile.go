@@ -327,8 +327,9 @@ func (c *compiler) finish() error {
 	return nil
 }
 
-// block returns the number of elements computed at a time: a multiple of the rows that reductions sum, and if possible of a cache
-// line, so that no vector crosses two, and of the periods with which inputs repeat, so that they stay loaded.
+// block returns the number of elements computed at a time: a multiple of the rows that reductions sum, if possible of those of a whole result, so that all
+// results are summed in the same order, and if possible of a cache line, so that no vector crosses two, and of the periods with which inputs repeat, so that
+// they stay loaded.
 func (c *compiler) block() int {
 	arrays := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
 	most := min(max(cacheFloats/(c.registers-c.rooms+arrays), leastBlock), mostBlock)
@@ -337,7 +338,9 @@ func (c *compiler) block() int {
 	case c.p.sumsRows():
 		unit, most = int(c.p.c.inner), min(summedBlock, int(c.p.c.r*c.p.c.inner))
 	case len(c.p.reductions) > 0:
-		unit = int(c.p.c.inner)
+		if unit = int(c.p.c.inner); int(c.p.c.r)*unit <= most {
+			unit *= int(c.p.c.r)
+		}
 	case inner > 0: // values that rows do not share are loaded into the L1 cache, if there are any
 		if unit, most = inner, mostBlock; !slices.ContainsFunc(c.p.loads, func(l C.loading) bool { return l.axes < 2 || l.stride[1] != 0 }) {
 			most = summedBlock

@@ -848,3 +848,22 @@ func (k ReductionKind) join(x, y float64) float64 {
 	}
 	return x + y
 }
+
+// TestEqualResultsOfABlock sums the same 18 rows for several results, which blocks would otherwise cut into different parts.
+func TestEqualResultsOfABlock(t *testing.T) {
+	defer func(before bool) { machineCode = before }(machineCode)
+	p := NewPool(1)
+	defer p.Close()
+	const results, rows, inner = 9, 18, 16
+	x := slices.Repeat(random(7, rows*inner), results)
+	for _, machineCode = range []bool{false, true} {
+		program := mustProgram(t, ProgramSpec{Dims: []int{results, rows, inner}, Inputs: []Input{{}}, Reductions: []Reduction{{0, Sum}}, ReduceAxes: [2]int{1, 2}})
+		sums := make([]float32, results*inner)
+		program.Run(p, [][]byte{Bytes(x)}, [][]byte{Bytes(sums)})
+		for i := inner; i < len(sums); i++ {
+			if sums[i] != sums[i%inner] {
+				t.Fatalf("machine code %t: result %d, column %d: %v, but %v in the first result, of the same values", machineCode, i/inner, i%inner, sums[i], sums[i%inner])
+			}
+		}
+	}
+}
