@@ -124,10 +124,12 @@ func operands(n *node) kernel.Operands {
 	return kernel.Exact
 }
 
-// split marks the products whose operands may be split into parts.
+// split marks the products whose operands may be split into parts, which takes no less time than rounding them.
 func split(nodes []*node) {
 	for _, n := range nodes {
-		n.split = n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral
+		_, disguised := n.args.(sumArgs)
+		product := n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral
+		n.split = product && n.shape.DType == dtypes.Float32 && (disguised || !staysFloat(n, n.in))
 	}
 }
 

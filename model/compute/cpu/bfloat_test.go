@@ -375,10 +375,10 @@ func TestOperandsThatStayFloat(t *testing.T) {
 	}
 }
 
-// TestFewRowsOfBF16 checks which products with a large operand read it before rounding: those of few rows, if AVX512_BF16 multiplies others.
+// TestFewRowsOfBF16 checks which products with a large operand read it before rounding: those of few rows, fewer if AMX multiplies others.
 func TestFewRowsOfBF16(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
-	stays := kernel.ForHalves().Name == "AVX512_BF16"
+	most := map[string]int{"AVX512_BF16": 32, "AMX": 16}[kernel.ForHalves().Name]
 	transposed := func(x, k *Node) *Node {
 		return ConvGeneral(x, k, ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2, KernelOutputChannels: 3,
 			KernelSpatial: []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}, []int{1, 1}, [][2]int{{2, 2}, {2, 2}}, []int{2, 2}, nil, 1, 1)
@@ -387,21 +387,24 @@ func TestFewRowsOfBF16(t *testing.T) {
 		name     string
 		x, k     shapes.Shape
 		multiply func(x, k *Node) *Node
-		few      bool
+		rows     int // of a matrix that is large enough
 	}{
-		{"32 rows", f32(32, 512), f32(512, 512), Dot, true},
-		{"33 rows", f32(33, 512), f32(512, 512), Dot, false},
-		{"a small matrix", f32(4, 512), f32(512, 511), Dot, false},
-		{"the matrix on the left", f32(512, 512), f32(512, 7), Dot, true},
-		{"two images", f32(2, 4, 4, 128), f32(4, 4, 128, 128), transposed, true},
-		{"three images", f32(3, 4, 4, 128), f32(4, 4, 128, 128), transposed, false},
+		{"16 rows", f32(16, 512), f32(512, 512), Dot, 16},
+		{"17 rows", f32(17, 512), f32(512, 512), Dot, 17},
+		{"32 rows", f32(32, 512), f32(512, 512), Dot, 32},
+		{"33 rows", f32(33, 512), f32(512, 512), Dot, 33},
+		{"a small matrix", f32(4, 512), f32(512, 511), Dot, math.MaxInt},
+		{"the matrix on the left", f32(512, 512), f32(512, 7), Dot, 7},
+		{"an image", f32(1, 4, 4, 128), f32(4, 4, 128, 128), transposed, 16},
+		{"two images", f32(2, 4, 4, 128), f32(4, 4, 128, 128), transposed, 32},
+		{"three images", f32(3, 4, 4, 128), f32(4, 4, 128, 128), transposed, 48},
 	} {
 		round := func(x *Node) *Node { return toF32(toBF16(x)) }
 		out := eval(t, engine(t), func(x, k *Node) []*Node {
 			return []*Node{toF32(c.multiply(toBF16(x), toBF16(k))), c.multiply(x, k), c.multiply(round(x), round(k))}
 		}, random(rng, c.x), random(rng, c.k))
 		want, other := out[2], out[1]
-		if stays && c.few {
+		if c.rows <= most {
 			want, other = other, want
 		}
 		if err := near(out[0], want, 4e-6); err != nil {

@@ -125,13 +125,16 @@ func (o Operands) AsHalves() bool {
 // little stay in float32, and fixed, so that a shape is always computed in the same way. With two parts each, three products are computed.
 var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 8}
 
-// With AVX512_BF16, a product whose larger operand, or kernel, has at least unroundedSize elements, each for at most unroundedRows results, takes less time in
-// float32 than rounding that operand and multiplying it as bfloat16. On Zen 4, about 60 results would make up for it.
-const unroundedRows, unroundedSize = 32, 1 << 18
+// A product whose larger operand, or kernel, has at least unroundedSize elements, each for at most so many results as unroundedRows says for a set, takes less
+// time in float32 than rounding that operand and multiplying it as bfloat16. On Zen 4 with AVX512_BF16, about 60 results would make up for it; on a Xeon with
+// AMX, 32 do.
+const unroundedSize = 1 << 18
+
+var unroundedRows = [C.HALF_SETS]int{halfAVX512: 32, halfAMX: 16}
 
 // staysFloat reports whether a product with an operand of so many elements, each used for rows results, takes less time if its operands are not rounded.
 func staysFloat(set, size, rows int) bool {
-	return set == halfAVX512 && size >= unroundedSize && rows <= unroundedRows
+	return size >= unroundedSize && rows <= unroundedRows[set]
 }
 
 // StaysFloat reports whether the product takes less time in float32 than with operands that are first rounded to bfloat16.

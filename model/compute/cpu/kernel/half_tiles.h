@@ -41,6 +41,7 @@ TILE_TARGET static void TILE_NAME(strips)(const strips *s)
 {
 	enum { SIDE = 16 };
 	int64_t column = s->column * sizeof(float), step = s->step * sizeof(float), width = s->width * sizeof(float);
+	const float *next = s->next;
 	TILES;
 	if (s->add) {
 		TILE_LOAD_C(0, s->c[0], width, s->side);
@@ -59,6 +60,8 @@ TILE_TARGET static void TILE_NAME(strips)(const strips *s)
 	for (const run *r = s->r; r < s->r + s->runs; r++) {
 		const float *x = s->a[0] + r->a, *z = s->below ? s->a[1] + r->a : x, *y = s->b + r->b;
 		for (int64_t k = r->n; k > 0; k -= s->pairs, x += s->advance, z += s->advance, y += s->pairs * s->step) {
+			for (int64_t i = 0; i < s->lines; i++, next += 16)
+				__builtin_prefetch(next, 0, 2);
 			TILE_LOAD_A(4, x, column, s->pairs);
 			TILE_LOAD_B(6, y, step, s->pairs);
 			TILE_DOT(0, 4, 6, s->pairs);

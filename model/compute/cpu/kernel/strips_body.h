@@ -35,23 +35,40 @@ typedef struct {
 	int64_t first[2], gathered;
 } ISA(filled);
 
-// Multiplies the strips that were gathered, and stores cols columns of the results, directly where they lie a constant distance apart or by way of a copy.
+// Finds the outputs of a strip that begins with window first.
+static inline void ISA(strip_outputs)(const window *w, float *c, int64_t first, int64_t side, float **to)
+{
+	int64_t line = first / w->w * w->oline, column = first % w->w;
+	for (int64_t j = 0; j < side; j++) {
+		to[j] = c + line + column * w->ocolumn;
+		if (++column == w->w)
+			column = 0, line += w->oline;
+	}
+}
+
+// Multiplies the strips that were gathered, and stores cols columns of the results, directly where they lie a constant distance apart or by way of a copy. The
+// lines of the results are fetched before, since a tile is stored more slowly if it has to wait for each of them.
 static void ISA(strips_tile)(const windowed *q, const window *w, const half_tiles *t, strips *s, ISA(filled) *f, int64_t cols)
 {
-	float copy[2][16 * COLS];
+	float copy[2][16 * COLS], *to[2][16];
 	int direct = q->ochannel == 1 && cols % 16 == 0 && (!q->stack.planes || w->oline == w->w * w->ocolumn);
 	s->right = cols > 16, s->below = f->gathered > 1, s->width = direct ? w->ocolumn : COLS;
-	for (int64_t i = 0; i < f->gathered; i++)
-		s->c[i] = direct ? f->c[i] + f->first[i] / w->w * w->oline + f->first[i] % w->w * w->ocolumn : copy[i];
+	for (int64_t i = 0; i < f->gathered; i++) {
+		ISA(strip_outputs)(w, f->c[i], f->first[i], s->side, to[i]);
+		s->c[i] = direct ? to[i][0] : copy[i];
+		for (int64_t j = 0; j < s->side && q->ochannel == 1; j++)
+			for (int64_t m = 0; m < cols; m += 16)
+				__builtin_prefetch(to[i][j] + m);
+	}
 	t->strips(s);
 	for (int64_t i = 0; i < f->gathered && !direct; i++)
-		for (int64_t j = 0, at = f->first[i]; j < s->side; j++, at++)
-			ISA(store_output)(q, f->c[i] + at / w->w * w->oline + at % w->w * w->ocolumn, copy[i] + j * COLS, cols);
+		for (int64_t j = 0; j < s->side; j++)
+			ISA(store_output)(q, to[i][j], copy[i] + j * COLS, cols);
 	f->gathered = 0;
 }
 
 // Computes one panel of columns of one window's outputs in strips of a line, or of all lines if images are staged in planes. The last strip
-// overlaps the one before it.
+// overlaps the one before it. Meanwhile the next panel is fetched, which may be that of the next window.
 static void ISA(window_strips)(const windowed *q, const window *w, const extent *e, const half_tiles *t, int64_t p, const float *b, float *y,
 	const float *room)
 {
@@ -60,6 +77,11 @@ static void ISA(window_strips)(const windowed *q, const window *w, const extent 
 	run r[3 * MAX_RUNS];
 	strips s = ISA(strips_of)(q, w, e, p, b, r);
 	ISA(filled) f = {.gathered = 0};
+	int64_t tiles = ((e->i1 - e->i0) * (l1 - l0) * ((wide + q->side - 1) / q->side) + 1) / 2, steps = 0;
+	for (int64_t i = 0; i < s.runs; i++)
+		steps += s.r[i].n / s.pairs;
+	int64_t all = 16 * tiles * steps; // floats if each step fetches a line
+	s.next = s.b + w->panel, s.lines = all > 0 ? (w->panel + all - 1) / all : 0;
 	for (int64_t i = e->i0; i < e->i1; i++) {
 		const float *image = room + (i - e->i0) * ISA(image_words)(q, e) - e->l0 * q->pitch + w->first;
 		for (int64_t l = l0; l < l1; l++)
@@ -68,8 +90,10 @@ static void ISA(window_strips)(const windowed *q, const window *w, const extent 
 				s.a[f.gathered] = image + l * w->line + at * w->column;
 				f.c[f.gathered] = y + w->out + i * q->obatch + p * COLS * q->ochannel;
 				f.first[f.gathered++] = l * w->w + at;
-				if (f.gathered == 2)
+				if (f.gathered == 2) {
 					ISA(strips_tile)(q, w, t, &s, &f, cols);
+					s.next += 16 * s.lines * steps;
+				}
 			}
 	}
 	if (f.gathered > 0)

@@ -108,6 +108,9 @@ static void ISA(multiply_staged)(const correlated *q, const ISA(tiled) *t, const
 			s.right = t->cols - c > ISA(SIDE), s.below = t->rows - m > ISA(SIDE), s.b = b;
 			s.a[0] = a + m / ISA(SIDE) * t->row, s.a[1] = s.a[0] + t->row;
 			s.c[0] = sums + m * q->srow + c, s.c[1] = s.c[0] + ISA(SIDE) * q->srow;
+			for (int64_t i = 0; i < (s.below + 1) * ISA(SIDE); i++)
+				for (int64_t n = 0; n <= s.right; n++)
+					__builtin_prefetch(s.c[0] + i * q->srow + n * ISA(SIDE));
 			set->strips(&s);
 		}
 }
