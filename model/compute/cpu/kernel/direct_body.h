@@ -666,6 +666,7 @@ typedef struct {
 	int64_t vstep;           // floats from a position of v to the next
 	int64_t vline, vimage;   // floats from a line of v to the next, and from an image to the next
 	int64_t whole, vstaged;  // v is read in place, since it has just one panel's channels or tiles have them as rows; otherwise the floats of its panels
+	int64_t widened;         // it would be, but is stored as bfloat16: its lines are staged as floats
 } ISA(staged);
 
 // Rounds a number of floats up to whole cache lines.
@@ -689,11 +690,12 @@ static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p
 	s.panels = q->panels ? (c + s.width - 1) / s.width : 1;
 	s.panel = q->panels ? ISA(aligned)(s.images * s.xlines * s.pitch + COLS) : s.width;
 	s.vpanels = (n + s.vwidth - 1) / s.vwidth;
-	s.whole = n == q->n && !q->half && !q->vnarrow && (q->swapped && !q->panels && n <= 2 * COLS || n == s.vwidth && n == q->vcolumn);
-	s.vstep = s.whole ? q->vcolumn : s.vwidth;
-	s.vline = s.whole ? q->vline : w * s.vwidth, s.vimage = s.whole ? q->vbatch : s.lines * s.vline;
-	s.vpanel = s.whole ? s.vwidth : ISA(aligned)(s.images * s.vimage + COLS);
-	s.vstaged = s.whole ? 0 : s.vpanels * s.vpanel;
+	int64_t lies = n == q->n && n == q->vcolumn && !q->half && (q->swapped && !q->panels && n <= 2 * COLS || n == s.vwidth);
+	s.whole = lies && !q->vnarrow, s.widened = lies && q->vnarrow;
+	s.vstep = lies ? n : s.vwidth;
+	s.vline = s.whole ? q->vline : w * s.vstep, s.vimage = s.whole ? q->vbatch : s.lines * s.vline;
+	s.vpanel = lies ? s.vwidth : ISA(aligned)(s.images * s.vimage + COLS);
+	s.vstaged = s.whole ? 0 : s.widened ? ISA(aligned)(s.images * s.vimage + COLS) : s.vpanels * s.vpanel;
 	return s;
 }
 
@@ -775,8 +777,10 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 {
 	int64_t n = p->n1 - p->n0, unit = q->half ? 2 : 1;
 	for (int64_t k = 0; k < count; k++)
-		for (int64_t j = 0; j < lines; j++)
-			for (int64_t c = 0; c < s->w; c++) {
+		for (int64_t j = 0; j < lines; j++) {
+			if (s->widened)
+				ISA(widen)(ISA(element)(v, (i + k) * q->vbatch + (l + j) * q->vline, 1), s->w * n, room + k * s->vimage + j * s->vline);
+			for (int64_t c = 0; c < s->w && !s->widened; c++) {
 				int64_t from = (i + k) * q->vbatch + (l + j) * q->vline + unit * c * q->vcolumn + p->n0;
 				float *to = room + k * s->vimage + j * s->vline + c * s->vwidth;
 				for (int64_t m = 0; m < n; m += s->vwidth, to += s->vpanel) {
@@ -795,6 +799,7 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 						ISA(copy_first)(to, first, width);
 				}
 			}
+		}
 }
 
 // The lines that are staged after those for lines [l, l + lines) of v, of count images from i on: of the same images, or of the next one.
