@@ -124,12 +124,12 @@ func operands(n *node) kernel.Operands {
 	return kernel.Exact
 }
 
-// split marks the products whose operands may be split into parts, which takes no less time than rounding them.
+// split marks the products whose operands may be split into parts: those that would also take less time if their operands were rounded, since splitting them
+// takes at least as long.
 func split(nodes []*node) {
 	for _, n := range nodes {
-		_, disguised := n.args.(sumArgs)
 		product := n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral
-		n.split = product && n.shape.DType == dtypes.Float32 && (disguised || !staysFloat(n, n.in))
+		n.split = product && n.shape.DType == dtypes.Float32 && !staysFloat(n, n.in)
 	}
 }
 

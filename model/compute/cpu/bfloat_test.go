@@ -5,6 +5,7 @@ package cpu
 import (
 	"math"
 	"math/rand/v2"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -291,6 +292,27 @@ func TestStepOfSplitProducts(t *testing.T) {
 			}
 			if reflect.DeepEqual(floats(got), floats(want[i])) {
 				t.Errorf("result %d is bit-identical to float32: the kernels were not used", i)
+			}
+		}
+	})
+}
+
+// TestFewRowsAreNotSplit checks that an engine with SplitProducts multiplies a large matrix that few rows read as without.
+func TestFewRowsAreNotSplit(t *testing.T) {
+	splits, err := New("2," + SplitProducts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer splits.Finalize()
+	rng := rand.New(rand.NewPCG(45, 46))
+	forEachHalfSet(t, func(t *testing.T) {
+		most := map[string]int{"AVX512_BF16": 32, "AMX": 16}[path.Base(t.Name())]
+		for _, rows := range []int{16, 17, 32, 33} {
+			in := []any{random(rng, f32(rows, 512)), random(rng, f32(512, 512))}
+			multiply := func(x, k *Node) []*Node { return []*Node{Dot(x, k)} }
+			same := reflect.DeepEqual(floats(eval(t, splits, multiply, in...)[0]), floats(eval(t, engine(t), multiply, in...)[0]))
+			if same != (rows <= most) {
+				t.Errorf("%d rows: the same as without split products: %v", rows, same)
 			}
 		}
 	})

@@ -89,6 +89,9 @@ func merge(dims, strides, axes []int) (stride int, ok bool) {
 }
 
 func newDot(n *node) *dot {
+	if s, ok := n.args.(sumArgs); ok {
+		return s.dot()
+	}
 	a := n.args.(dotArgs)
 	l, r := n.in[0].shape, n.in[1].shape
 	leftOuter, rightOuter := otherAxes(l.Rank(), a.leftBatch, a.leftSum), otherAxes(r.Rank(), a.rightBatch, a.rightSum)
@@ -102,12 +105,7 @@ func newDot(n *node) *dot {
 	}
 }
 
-func makeDot(n *node) task {
-	if s, ok := n.args.(sumArgs); ok {
-		return s.dot().task(n)
-	}
-	return newDot(n).task(n)
-}
+func makeDot(n *node) task { return newDot(n).task(n) }
 
 func (d *dot) task(n *node) task {
 	d.operands = operands(n)

@@ -690,6 +690,7 @@ static ISA(staged) ISA(staged_of)(const correlated *q, const correlation_part *p
 	s.panels = q->panels ? (c + s.width - 1) / s.width : 1;
 	s.panel = q->panels ? ISA(aligned)(s.images * s.xlines * s.pitch + COLS) : s.width;
 	s.vpanels = (n + s.vwidth - 1) / s.vwidth;
+	// Whether tiles read v's positions as they lie.
 	int64_t lies = n == q->n && n == q->vcolumn && !q->half && (q->swapped && !q->panels && n <= 2 * COLS || n == s.vwidth);
 	s.whole = lies && !q->vnarrow, s.widened = lies && q->vnarrow;
 	s.vstep = lies ? n : s.vwidth;
@@ -778,9 +779,11 @@ static void ISA(stage_v)(const correlated *q, const correlation_part *p, const I
 	int64_t n = p->n1 - p->n0, unit = q->half ? 2 : 1;
 	for (int64_t k = 0; k < count; k++)
 		for (int64_t j = 0; j < lines; j++) {
-			if (s->widened)
+			if (s->widened) {
 				ISA(widen)(ISA(element)(v, (i + k) * q->vbatch + (l + j) * q->vline, 1), s->w * n, room + k * s->vimage + j * s->vline);
-			for (int64_t c = 0; c < s->w && !s->widened; c++) {
+				continue;
+			}
+			for (int64_t c = 0; c < s->w; c++) {
 				int64_t from = (i + k) * q->vbatch + (l + j) * q->vline + unit * c * q->vcolumn + p->n0;
 				float *to = room + k * s->vimage + j * s->vline + c * s->vwidth;
 				for (int64_t m = 0; m < n; m += s->vwidth, to += s->vpanel) {

@@ -33,8 +33,8 @@ typedef struct {
 	float *c[2];
 	int below, right; // whether there are a second strip and a second half of the columns
 	int add;          // adds to the results
-	const float *next; // what is read next, of which each step fetches so many lines of 16 floats to the L2 cache
-	int64_t lines;
+	const float *next; // what is read after the strips
+	int64_t lines;     // of 16 floats of it, which each step fetches to the L2 cache
 } strips;
 
 // How a set multiplies. begin and end enclose the tiles of one call from Go, because a goroutine may change threads between calls.
