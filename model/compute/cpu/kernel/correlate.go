@@ -165,6 +165,7 @@ type correlationTask struct {
 	x, v, y               []float32
 	partial               []float32
 	parts, lines, columns int
+	positions             int // of output lines
 	joining               bool
 }
 
@@ -183,18 +184,17 @@ func (w *correlation) run(p *Pool, x, v, y []float32) bool {
 		x, v, y = v, x, y[w.first:]
 	}
 	t := correlationTasks.get()
-	*t = correlationTask{correlation: w, pool: p, x: x, v: v, y: y, parts: 1, lines: 1, columns: 1}
+	*t = correlationTask{correlation: w, pool: p, x: x, v: v, y: y, parts: 1, lines: 1, positions: 1, columns: 1}
 	t.split()
 	if t.dense && t.parts == 1 {
 		t.partial = y
-		p.runChunks(t.lines*t.columns, t.lines*t.columns, t)
+		p.runChunks(t.units(), t.units(), t)
 		correlationTasks.put(t)
 		return true
 	}
 	sums := p.scratch.get(t.parts * w.size)
 	t.partial = sums.data
-	units := t.parts * t.lines * t.columns
-	p.runChunks(units, units, t)
+	p.runChunks(t.parts*t.units(), t.parts*t.units(), t)
 	t.joining = true
 	p.run(int(w.q.oh*w.q.rows), max(1, serialFlops/8/(int(w.q.n)*t.parts)), t)
 	p.scratch.put(sums)
@@ -207,9 +207,13 @@ func (t *correlationTask) split() {
 	threads := t.pool.threads
 	switch {
 	case t.large():
+		panels, taps := (int(t.q.n)+int(C.tile_cols())-1)/int(C.tile_cols()), int(t.q.rows/t.q.s.c)
 		t.lines = int(t.q.oh)
-		panels := (int(t.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
-		t.columns = min(panels, max(1, (2*threads+t.lines-1)/t.lines))
+		if shared := int(min(t.q.oh, t.q.apart)); t.q.tiled == 1 && shared*taps*panels >= 2*threads { // lines that tiles stage together
+			t.lines = shared
+			t.positions = min(taps, divideUp(2*threads, shared))
+		}
+		t.columns = min(panels, max(1, divideUp(2*threads, t.lines*t.positions)))
 	case threads > 1 && t.flops >= serialFlops:
 		t.parts = min(int(t.q.images), threads*max(1, min(chunksPerThread, correlationFloats/8/t.size)))
 	}
@@ -223,19 +227,24 @@ func (t *correlationTask) do(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		p := t.part(i)
 		room := t.pool.scratch.get(int(C.correlate_floats(&t.q, &p)))
-		C.correlate(&t.q, &p, floats(t.x), floats(t.v), floats(t.partial[i/(t.lines*t.columns)*t.size:]), floats(room.data))
+		C.correlate(&t.q, &p, floats(t.x), floats(t.v), floats(t.partial[i/t.units()*t.size:]), floats(room.data))
 		t.pool.scratch.put(room)
 	}
 }
+
+// units returns the number of units of a part of the images.
+func (t *correlationTask) units() int { return t.lines * t.positions * t.columns }
 
 // part returns unit i of the division.
 func (t *correlationTask) part(i int) C.correlation_part {
 	images, oh, cols := int(t.q.images), int(t.q.oh), int(C.tile_cols())
 	panels := (int(t.q.n) + cols - 1) / cols
-	column, line, part := i%t.columns, i/t.columns%t.lines, i/(t.lines*t.columns)
+	taps := int(t.q.rows / t.q.s.c)
+	column, position, line, part := i%t.columns, i/t.columns%t.positions, i/(t.columns*t.positions)%t.lines, i/t.units()
 	return C.correlation_part{
 		i0: C.int64_t(images * part / t.parts), i1: C.int64_t(images * (part + 1) / t.parts),
 		o0: C.int64_t(oh * line / t.lines), o1: C.int64_t(oh * (line + 1) / t.lines),
+		d0: C.int64_t(taps * position / t.positions), d1: C.int64_t(taps * (position + 1) / t.positions),
 		n0: C.int64_t(panels * column / t.columns * cols), n1: min(C.int64_t(panels*(column+1)/t.columns*cols), t.q.n),
 	}
 }

@@ -214,9 +214,10 @@ typedef struct {
 	int64_t eights; // see windowed
 } correlated;
 
-// Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v; n0 is the start of a panel.
+// Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v; n0 is the start of a panel. A part of a tiled one has the outputs at
+// positions [d0, d1) of their lines, and counts these in an order in which those that are apart lines from each other follow each other; others have all.
 typedef struct {
-	int64_t i0, i1, o0, o1, n0, n1;
+	int64_t i0, i1, o0, o1, d0, d1, n0, n1;
 } correlation_part;
 
 // room holds the staged lines of the extent's images.

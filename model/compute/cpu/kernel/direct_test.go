@@ -367,6 +367,22 @@ func TestHalfConvTiled(t *testing.T) {
 	})
 }
 
+// TestHalfConvTiledTogether checks the same where taps share staged lines: the lines of all images, or of all blocks of them but the last, fill whole steps. One
+// thread sums all images.
+func TestHalfConvTiledTogether(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	forTiled(t, func(t *testing.T, _ *Pool, o Operands) {
+		checkCorrelation(t, p, o, func(t *rapid.T, s *ConvSpec) {
+			s.Batch, s.OutChannels = 16*rapid.IntRange(1, 2).Draw(t, "sixteens"), 16*rapid.IntRange(1, 3).Draw(t, "v's sixteens")
+			s.Kernel = []int{rapid.SampledFrom([]int{3, 16}).Draw(t, "v's lines"), 16}
+			s.InChannels = rapid.IntRange(4, 6).Draw(t, "images")
+		}, func(c *Conv) bool {
+			return c.kernel != nil && c.kernel.q.tiled == 1 && c.kernel.q.oh > c.kernel.q.apart && (c.kernel.q.images%2 == 0 || c.kernel.q.h == 16)
+		})
+	})
+}
+
 // checkCorrelation draws gradients for kernels, which adapt changes if it is not nil, until some are wanted.
 func checkCorrelation(t *testing.T, p *Pool, o Operands, adapt func(*rapid.T, *ConvSpec), wanted func(*Conv) bool) {
 	untilSome(t, "no gradient was summed image by image", func(t *rapid.T) int {
@@ -442,7 +458,7 @@ func TestConvLargeCorrelation(t *testing.T) {
 	unfiltered(t)
 	specs := []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(3, 20, 80, 400, 3, 1, 1), nhwc(70, 4, 300, 100, 3, 1, 1)}
 	check := func(t *testing.T, o Operands, specs []ConvSpec) {
-		for _, threads := range []int{1, 3} {
+		for _, threads := range []int{1, 3, 16} {
 			p := NewPool(threads)
 			defer p.Close()
 			for _, s := range specs {
@@ -462,7 +478,7 @@ func TestConvLargeCorrelation(t *testing.T) {
 	forWindowedHalves(t, func(t *testing.T) { check(t, Halves, specs) })
 	t.Run("tiled", func(t *testing.T) {
 		forTiled(t, func(t *testing.T, _ *Pool, o Operands) {
-			check(t, o, []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(70, 4, 320, 112, 3, 1, 1)})
+			check(t, o, []ConvSpec{nhwc(5, 16, 128, 144, 4, 2, 1), nhwc(8, 16, 128, 144, 4, 2, 1), nhwc(70, 4, 320, 112, 3, 1, 1)})
 		})
 	})
 }
