@@ -214,8 +214,8 @@ typedef struct {
 	int64_t eights; // see windowed
 } correlated;
 
-// Part of a correlation: images [i0, i1), output lines [o0, o1), channels [n0, n1) of v; n0 is the start of a panel. A part of a tiled one has the outputs at
-// positions [d0, d1) of their lines, and counts these in an order in which those that are apart lines from each other follow each other; others have all.
+// Part of a correlation: images [i0, i1), output lines [o0, o1), positions [d0, d1) of these lines, channels [n0, n1) of v; n0 is the start of a panel. A tiled
+// correlation counts output lines in the order of tap_line; others compute all positions.
 typedef struct {
 	int64_t i0, i1, o0, o1, d0, d1, n0, n1;
 } correlation_part;

@@ -3,14 +3,14 @@
 // Both operands are staged for some positions at a time: one as the rows of tiles, [panel of 16][step][16 rows][16 pairs of positions], the
 // other one as their columns, [panel of 32][pair of positions][32 columns]. Positions that follow each other in the sum are those of a line of v in each of
 // some images, then those of its next line. Those of x are staged for each tap; taps that are a multiple of apart lines from each other read the same ones, some
-// lines further on, so that these are staged once if a line of all images fills whole steps.
+// lines further on, so that these are staged once if a line of each of these images fills whole steps.
 
 enum { ISA(STAGED) = 1024 };
 
 // The part of the images that is staged at a time, and where.
 typedef struct {
 	int64_t images, lines, steps; // lines of each image
-	int64_t together;             // taps that read the same positions, lines of x apart
+	int64_t together;             // taps whose positions are staged once, at most
 	int64_t rows, cols;           // channels that are rows and columns of tiles
 	int64_t row, col;             // words of a panel of rows and of columns
 	int64_t a, b;                 // words of all panels, of one part
