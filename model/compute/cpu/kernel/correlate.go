@@ -103,7 +103,7 @@ func (c *Conv) planCorrelation(half, parts int) *correlation {
 // change places.
 func (w *correlation) stack(joined int) bool {
 	q, from, exchanged, first := w.q, &w.q, false, 0
-	taps := q.oh * (q.rows / q.s.c)
+	taps := q.oh * C.int64_t(w.taps())
 	if int(max(q.s.c, q.n))*stackFloats > correlationFloats {
 		return false // threads would not have their own sums
 	}
@@ -158,6 +158,12 @@ func (w *correlation) sums() {
 // large reports whether threads share one result.
 func (w *correlation) large() bool { return w.size > correlationFloats }
 
+// taps returns the number of positions of an output line, which are the taps of the kernel whose gradient it is.
+func (w *correlation) taps() int { return int(w.q.rows / w.q.s.c) }
+
+// panels returns the number of panels of v's channels.
+func (w *correlation) panels() int { return divideUp(int(w.q.n), int(C.tile_cols())) }
+
 // correlationTask is a running correlation: parts of the images, and for each of them blocks of output lines and of v's channels.
 type correlationTask struct {
 	*correlation
@@ -207,7 +213,7 @@ func (t *correlationTask) split() {
 	threads := t.pool.threads
 	switch {
 	case t.large():
-		panels, taps := (int(t.q.n)+int(C.tile_cols())-1)/int(C.tile_cols()), int(t.q.rows/t.q.s.c)
+		panels, taps := t.panels(), t.taps()
 		t.lines = int(t.q.oh)
 		if shared := int(min(t.q.oh, t.q.apart)); t.q.tiled == 1 && shared*taps*panels >= 2*threads { // lines that tiles stage together
 			t.lines = shared
@@ -238,8 +244,7 @@ func (t *correlationTask) units() int { return t.lines * t.positions * t.columns
 // part returns unit i of the division.
 func (t *correlationTask) part(i int) C.correlation_part {
 	images, oh, cols := int(t.q.images), int(t.q.oh), int(C.tile_cols())
-	panels := (int(t.q.n) + cols - 1) / cols
-	taps := int(t.q.rows / t.q.s.c)
+	panels, taps := t.panels(), t.taps()
 	column, position, line, part := i%t.columns, i/t.columns%t.positions, i/(t.columns*t.positions)%t.lines, i/t.units()
 	return C.correlation_part{
 		i0: C.int64_t(images * part / t.parts), i1: C.int64_t(images * (part + 1) / t.parts),
